@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, cast
 
 from clawmark import composition
 from clawmark.composition import agent as agent_parts
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from types import ModuleType
 
+    from clawmark.agent.forget.values import ForgetPlan, ForgetReport
     from clawmark.agent.models.completer import Completer
     from clawmark.backends.base import MemoryBackend
     from clawmark.backends.builtin import BuiltinBackend
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from clawmark.model import reports
     from clawmark.model.documents import Excerpt, MemoryEntry, MemoryFile
     from clawmark.model.values import Found
+    from clawmark.store.sqlite.store import SqliteStore
     from clawmark.text.transcripts.records import TranscriptMessage
     from clawmark.workspace import Workspace
     from clawmark.workspace.transcripts.files import TranscriptFiles
@@ -125,6 +128,61 @@ class Upkeep:
     def _transcripts(self) -> TranscriptFiles:
         return self.workspace.sessions or composition.open_sessions(self.places, self.settings)
 
+    def plan_forget(
+        self,
+        text: str = "",
+        *,
+        path: str = "",
+        lines: str = "",
+        session: str = "",
+        source: str = "",
+        since: str = "",
+    ) -> ForgetPlan:
+        """Find every place where something lives that is to be forgotten; nothing is changed.
+
+        Exactly one argument is given: a `text` that entries contain, a `path`, `lines` as a
+        citation, the id of a `session`, an added folder or import (`source`), or a day `since` when
+        agents wrote. `WorkspaceError` if there is no such thing."""
+        forgetting = _forget_functions()
+        parts = forgetting.make_parts(self)
+        forgetting.finish_interrupted(parts)
+        plan: ForgetPlan = forgetting.make_plan(
+            parts,
+            forgetting.Selection(
+                text=text, path=path, lines=lines, session=session, source=source, since=since
+            ),
+        )
+        return plan
+
+    def forget(self, plan: ForgetPlan) -> ForgetReport:
+        """Remove everything that a plan lists, for good, and say what cannot be reached.
+
+        If the process is killed, the next `sync`, `append` or `forget` finishes it."""
+        forgetting = _forget_functions()
+        report: ForgetReport = forgetting.forget(forgetting.make_parts(self), plan)
+        return report
+
+    def finish_forget(self) -> ForgetReport | None:
+        """Finish what a killed process has begun to forget; None if there is nothing."""
+        if not os.path.exists(os.path.join(self._agent_folder, "forget.json")):
+            return None
+        forgetting = _forget_functions()
+        report: ForgetReport | None = forgetting.finish_interrupted(forgetting.make_parts(self))
+        return report
+
+    def sync_builtin(self) -> reports.SyncReport:
+        """Bring the built-in index up to date, without asking a service."""
+        return self._builtin.sync(instant_only=True)
+
+    @property
+    def index_store(self) -> SqliteStore:
+        """The store of the built-in index."""
+        return cast("SqliteStore", self._parts.store)
+
+    @property
+    def _agent_folder(self) -> str:
+        return os.path.join(self.places.state_dir, "agents", self.places.agent_id)
+
     def status(self) -> reports.Status:
         """Measure the state of the workspace and the index."""
         _, latest = agent_parts.flush_times(self.places)
@@ -215,6 +273,11 @@ class Upkeep:
         self._builtin.sync(instant_only=True)  # its passages are asked about, whoever answers
         redactor = composition.redactor_of(self.settings.memory_search)
         return make_questions(writer, self._parts.store, redactor, count)
+
+
+def _forget_functions() -> ModuleType:
+    """Return the module of forgetting."""
+    return import_module("clawmark.composition.forget")
 
 
 def _source_functions() -> ModuleType:

@@ -159,6 +159,19 @@ class History:
             for path, blob in repository.files(version).items():
                 yield path, repository.read(blob)
 
+    def contents(self) -> Iterator[tuple[Version, str, bytes]]:
+        """Yield each content that a file has had, once, with the newest version that has it."""
+        repository = self._opened()
+        if repository is None:
+            return
+        with closing(repository):
+            seen = set[tuple[str, str]]()
+            for version in repository.versions():
+                for path, blob in repository.files(version).items():
+                    if (path, blob) not in seen:
+                        seen.add((path, blob))
+                        yield version, path, repository.read(blob)
+
     def diff(self, path: str, old: Version | None, new: Version | None) -> str:
         """Return a unified diff of a file between two versions; None stands for no file."""
         before = self.read(old, path) if old else None

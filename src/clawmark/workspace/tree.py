@@ -107,14 +107,15 @@ def read_exact(root: Folder, path: str) -> Exact | None:
         ) from error
 
 
-def delete_file(root: Folder, path: str, lock_dir: str | None) -> bool:
-    """Delete a file and keep a version of it; False if it does not exist."""
+def delete_file(root: Folder, path: str, lock_dir: str | None, *, keep: bool = True) -> bool:
+    """Delete a file; False if it does not exist. With `keep`, its text is kept as a version."""
     *parents, name = split_relative(path)
     with translated(path), locked(root, path, lock_dir):
         try:
             with folder_beneath(root, parents, path, ANCHOR) as folder:
                 _check_file(folder, name, path)
-                keep_version(lock_dir, root.path, path, read_bytes(root, path, path, ANCHOR))
+                if keep:
+                    keep_version(lock_dir, root.path, path, read_bytes(root, path, path, ANCHOR))
                 folder.unlink(name)
                 folder.sync()
         except FileNotFoundError:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from clawmark.model.errors import PathDenied, WorkspaceError
+from clawmark.model.errors import PathDenied, WorkspaceError, WriteConflict
 from clawmark.model.values import (
     FileStat,
     FileState,
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from clawmark.workspace.transcripts.files import TranscriptFiles
     from clawmark.workspace.tree import Entry, Exact
 
+ERASE_ATTEMPTS = 5
+"""How often to rewrite a file that another program changes at the same time."""
+
 
 class Workspace:
     """Safe reading and durable writing of a folder of Markdown."""
@@ -50,6 +53,7 @@ class Workspace:
         media: MediaRules | None = None,
         counts: SharedCounts | None = None,
         journal: Callable[[], WriteJournal] | None = None,
+        is_forgotten: Callable[[str], bool] = lambda _: False,
     ) -> None:
         given = os.path.abspath(root)
         self.root = os.path.realpath(given)
@@ -65,6 +69,8 @@ class Workspace:
         self._counts = counts
         self._journal = journal
         """Opens the journal that every write is recorded in."""
+        self.is_forgotten = is_forgotten
+        """Whether the user had a text forgotten; automatic writes leave such text out."""
         self.denied = 0
         """How many paths were refused, for `status`."""
         self.changes = 0
@@ -252,6 +258,35 @@ class Workspace:
             new_hash = write.replace(root, place.relative, text, base_hash, lock_dir=self._lock_dir)
             self._finish(record)
             return new_hash
+
+    def erase(self, path: str, change: Callable[[str], str]) -> bool:
+        """Change a text without a trace: no version is kept and nothing is journalled.
+
+        A file whose text becomes empty is deleted. Return whether the file was changed."""
+        from clawmark.workspace import tree, write
+
+        with self._changing(), self._place(path, self._extras, writing=True) as (root, place):
+            for _ in range(ERASE_ATTEMPTS):
+                current = tree.read_exact(root, place.relative)
+                text = change(current.text) if current is not None else ""
+                if current is None or text == current.text:
+                    return False
+                with suppress(WriteConflict):  # it was changed between the two calls
+                    if not text:
+                        return tree.delete_file(root, place.relative, self._lock_dir, keep=False)
+                    write.replace(
+                        root,
+                        place.relative,
+                        text,
+                        current.hash,
+                        lock_dir=self._lock_dir,
+                        keep=False,
+                    )
+                    return True
+        raise WorkspaceError(
+            f"{guard.shown(path)} kept changing while it was rewritten.",
+            hint="Close the program that rewrites it, and try again.",
+        )
 
     def read_exact(self, path: str) -> Exact | None:
         """Read a memory file unchanged, with the hash to replace it; None if it does not exist."""
