@@ -138,6 +138,7 @@ def make_journal(places: Places, settings: Settings) -> Journal:
 
 def make_tombstones(places: Places) -> Tombstones:
     """Return what was forgotten of an agent's memory."""
+    # Imported here: a search writes nothing.
     made: Tombstones = import_module("clawmark.composition.records").make_tombstones(places)
     return made
 

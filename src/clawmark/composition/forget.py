@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from clawmark import composition
+from clawmark.agent.forget.own import find_own, forget_own
 from clawmark.agent.forget.parts import ForgetParts
 from clawmark.agent.forget.plan import make_plan
 from clawmark.agent.forget.run import finish_interrupted, forget
@@ -22,7 +23,16 @@ from clawmark.model.errors import ConfigError
 if TYPE_CHECKING:
     from clawmark.memory import Memory
 
-__all__ = ["ForgetPlan", "ForgetReport", "Selection", "finish_interrupted", "forget", "make_plan"]
+__all__ = [
+    "ForgetPlan",
+    "ForgetReport",
+    "Selection",
+    "find_own",
+    "finish_interrupted",
+    "forget",
+    "forget_own",
+    "make_plan",
+]
 
 LANCEDB = "memory-lancedb"
 
@@ -34,8 +44,7 @@ def make_parts(memory: Memory) -> ForgetParts:
     index = memory.index_store
     return ForgetParts(
         workspace=memory.workspace,
-        transcripts=memory.workspace.sessions
-        or composition.open_sessions(places, memory.settings),
+        transcripts=memory.workspace.sessions or composition.open_sessions(places, memory.settings),
         session_folders=tuple(dict.fromkeys((places.sessions_dir, places.conversations_dir))),
         state_dir=places.state_dir,
         agent_folder=os.path.dirname(folder),

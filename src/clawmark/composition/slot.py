@@ -18,7 +18,7 @@ from clawmark.agent.plugins.failures import PluginFailures, failures_path
 from clawmark.agent.plugins.lifecycle import Lifecycle, SessionHooks
 from clawmark.agent.plugins.slot import MemorySlot, list_plugins, open_slot
 from clawmark.composition import redactor_of
-from clawmark.composition.agent import search_scope, session_access
+from clawmark.composition.agent import make_forgetter, search_scope, session_access
 from clawmark.config.schema.plugins import MEMORY_CORE
 from clawmark.model.reports import Finding, PluginReport, Status
 
@@ -129,6 +129,7 @@ def make_context(memory: Memory, name: str, config: Mapping[str, object]) -> Plu
         read=memory.read,
         embedder=embedder,
         append=memory.append,
+        forgetter=make_forgetter(memory),
         search_options=SearchOptions(
             enabled=search.enabled,
             citations=settings.memory.citations,

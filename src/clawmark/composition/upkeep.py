@@ -170,6 +170,11 @@ class Upkeep:
         report: ForgetReport | None = forgetting.finish_interrupted(forgetting.make_parts(self))
         return report
 
+    def lift_forgotten(self, text: str) -> None:
+        """Let automatic writes keep a text again that was forgotten: the user has written it."""
+        if os.path.exists(os.path.join(self._agent_folder, "tombstones.json")):
+            composition.make_tombstones(self.places).lift(text)
+
     def sync_builtin(self) -> reports.SyncReport:
         """Bring the built-in index up to date, without asking a service."""
         return self._builtin.sync(instant_only=True)

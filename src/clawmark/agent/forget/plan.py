@@ -28,6 +28,17 @@ def make_plan(parts: ForgetParts, selection: Selection) -> ForgetPlan:
     wanted = select(parts, selection)
     problems = list[str]()
     matched = [piece for piece in pieces(parts, problems) if _is_wanted(wanted, piece)]
+    return plan_for(parts, selection, wanted, matched, problems)
+
+
+def plan_for(
+    parts: ForgetParts,
+    selection: Selection,
+    wanted: Wanted,
+    matched: list[Piece],
+    problems: list[str],
+) -> ForgetPlan:
+    """Return the plan for the entries that were found."""
     everywhere, local = _split(wanted, matched)
     copies = _copies(parts, wanted, everywhere)
     journal = {entry_hash(piece.unit.text) for piece in matched} | wanted.written
@@ -57,14 +68,10 @@ def make_plan(parts: ForgetParts, selection: Selection) -> ForgetPlan:
 
 
 def _is_wanted(wanted: Wanted, piece: Piece) -> bool:
-    return (
-        piece.path in wanted.files or piece.path in wanted.transcripts or wanted.matches(piece)
-    )
+    return piece.path in wanted.files or piece.path in wanted.transcripts or wanted.matches(piece)
 
 
-def _split(
-    wanted: Wanted, matched: Iterable[Piece]
-) -> tuple[dict[str, str], set[tuple[str, str]]]:
+def _split(wanted: Wanted, matched: Iterable[Piece]) -> tuple[dict[str, str], set[tuple[str, str]]]:
     """Return the entries to remove everywhere with their text, and those of one file only.
 
     What is in a file that is deleted as a whole needs no entry of its own."""

@@ -45,6 +45,7 @@ class Intent(NamedTuple):
     journal: tuple[str, ...]
     tombstones: tuple[str, ...]
     phrase_words: tuple[int, ...]
+    keeps_transcripts: bool
 
 
 STEPS: tuple[Callable[[ForgetParts, Erasure, ForgetReport], ForgetReport], ...] = (
@@ -106,15 +107,15 @@ def _run(parts: ForgetParts, intent: Intent) -> ForgetReport:
 
 
 def _parsed(found: dict[str, object]) -> Intent:
-    values = {name: found[name] for name in Intent._fields}
-    if not all(isinstance(value, list) for value in values.values()):
-        raise ValueError("not an intent")
+    lists = {name: found[name] for name in Intent._fields if name != "keeps_transcripts"}
     fields = {
         name: tuple(tuple(one) if isinstance(one, list) else one for one in value)
-        for name, value in values.items()
+        for name, value in lists.items()
         if isinstance(value, list)
     }
-    return Intent(**fields)
+    if fields.keys() != lists.keys():
+        raise ValueError("not an intent")
+    return Intent(**fields, keeps_transcripts=found["keeps_transcripts"] is True)
 
 
 @contextmanager

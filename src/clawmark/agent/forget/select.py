@@ -54,7 +54,9 @@ class Wanted(NamedTuple):
         if is_heading(piece.unit):
             return False
         in_memory = piece.kind in ("memory", "history", "version")
-        is_written = in_memory and bool(self.written) and entry_hash(piece.unit.text) in self.written
+        is_written = (
+            in_memory and bool(self.written) and entry_hash(piece.unit.text) in self.written
+        )
         return is_written or (piece.path, content) in self.local
 
     def covers(self, content: str) -> bool:

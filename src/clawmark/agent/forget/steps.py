@@ -51,6 +51,8 @@ class Wanted(Protocol):
     def copies(self) -> tuple[str, ...]: ...
     @property
     def journal(self) -> tuple[str, ...]: ...
+    @property
+    def keeps_transcripts(self) -> bool: ...
 
 
 class Erasure:
@@ -111,6 +113,8 @@ def change_files(parts: ForgetParts, erasure: Erasure, report: ForgetReport) -> 
 
 def change_transcripts(parts: ForgetParts, erasure: Erasure, report: ForgetReport) -> ForgetReport:
     """Delete the transcripts of forgotten sessions, and mask entries in the others."""
+    if erasure.wanted.keeps_transcripts:
+        return report
     deleted = sum(_unlink(path) for path in erasure.wanted.transcripts)
     changed = 0
     for path in transcript_files(parts) if erasure.wanted.entries else ():
@@ -120,7 +124,7 @@ def change_transcripts(parts: ForgetParts, erasure: Erasure, report: ForgetRepor
 
 def change_sessions(parts: ForgetParts, erasure: Erasure, report: ForgetReport) -> ForgetReport:
     """Remove sessions from `sessions.json`, and mask entries in the fields of the others."""
-    for folder in parts.session_folders:
+    for folder in parts.session_folders if not erasure.wanted.keeps_transcripts else ():
         SessionStore(folder).remove(lambda entry: entry.session_id in erasure.wanted.sessions)
         path = os.path.join(folder, "sessions.json")
         if not os.path.exists(path):

@@ -58,6 +58,8 @@ class ForgetPlan(NamedTuple):
     phrase_words: tuple[int, ...]
     unreachable: tuple[str, ...]
     """What cannot be removed, one sentence each."""
+    keeps_transcripts: bool = False
+    """Whether transcripts stay as they are, because an agent asked and not the user."""
 
     @property
     def is_empty(self) -> bool:
