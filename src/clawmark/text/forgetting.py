@@ -23,8 +23,26 @@ _QUOTE = re.compile(r"(?m)^[ \t]*(?:>[ \t]?)+")
 _HEADING = re.compile(r"#{1,6}\s")
 _SENTENCE_END = re.compile(r"(?<=[.!?;:])\s+|\n+")
 _STRUCTURE = frozenset(
-    "type role id uuid timestamp version provider model api stopReason cwd name toolName customType "
-    "kind status chatType channel".split()
+    [
+        "type",
+        "role",
+        "id",
+        "uuid",
+        "timestamp",
+        "version",
+        "provider",
+        "model",
+        "api",
+        "stopReason",
+        "cwd",
+        "name",
+        "toolName",
+        "customType",
+        "kind",
+        "status",
+        "chatType",
+        "channel",
+    ]
 )
 
 IsForgotten: TypeAlias = Callable[[str], bool]
