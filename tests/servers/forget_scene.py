@@ -21,10 +21,14 @@ from clawmark.agent.notes.session_note import Noted
 from clawmark.composition.records import history_folder
 from clawmark.history.history import History
 from clawmark.importers.run import run_import
+from clawmark.model.provenance import Origin
 
 CANARY = "Zebrafinch7731"
 """One word, so that the full-text index has it as a term."""
 SECRET = f"The safe behind the piano opens with {CANARY} in José's house"
+CHAIRS = "Oystercatcher4412"
+"""Only said in the session, and written from it."""
+FROM_SESSION = f"Anna ordered the {CHAIRS} chairs in a shop in Lisbon"
 KEPT = "Ann prefers tea in the morning and coffee never"
 NOW = datetime(2026, 11, 16, 14, 5, tzinfo=UTC)
 SETTINGS: dict[str, object] = {"memorySearch.sources": ["memory", "sessions"]}
@@ -54,7 +58,7 @@ def make_scene(folder: Path) -> str:
         _replace(memory, f"# Facts\n\n- {KEPT}.\n- {SECRET}, says Ann.\n- More.\n")
         session = _talk(memory)
         for source in ("markdown", "chatgpt"):
-            assert [one.action for one in run_import(memory, source, _export(folder, source))]
+            assert import_again(memory, folder, source) == ["new"]
         memory.sync()
         memory.sync(force=True)
         record(memory, "second")
@@ -62,6 +66,12 @@ def make_scene(folder: Path) -> str:
     with open_memory(folder) as memory:
         assert memory.search(SECRET).hits
     return session
+
+
+def import_again(memory: Memory, folder: Path, source: str) -> list[str]:
+    """Import an export of the scene, replacing what was edited; return what happened."""
+    path = _export(folder, source)
+    return [one.action for one in run_import(memory, source, path, overwrite=True)]
 
 
 def _export(folder: Path, source: str) -> str:
@@ -101,9 +111,17 @@ def _talk(memory: Memory) -> str:
         conversation.on_user(f"Please keep in mind: {SECRET}. The weather is fine.")
         conversation.on_usage(9_000, reply=f"I will remember that {SECRET}.")
         assert isinstance(conversation.before_compaction(), Flushed)
-        conversation.on_user("We also bought twelve chairs for the garden on Tuesday.")
-        conversation.on_usage(100, reply="Twelve chairs for the garden, bought on Tuesday.")
+        conversation.on_user(f"We also bought twelve {CHAIRS} chairs for the garden on Tuesday.")
+        conversation.on_usage(100, reply=f"Twelve {CHAIRS} chairs, bought on Tuesday. Lovely.")
         transcript = Path(conversation.transcript)
+        by_flush = Origin(
+            actor="agent",
+            kind="flush",
+            trust="agent",
+            session=KEY,
+            source=f"{transcript.name} bytes 0-900",
+        )
+        memory.workspace.remember(FROM_SESSION, "2026-11-16", origin=by_flush)
         assert isinstance(conversation.end("new"), Noted)
     session = transcript.name.removesuffix(".jsonl")
     shutil.copy(transcript, transcript.with_name(f"{session}.trajectory.jsonl"))

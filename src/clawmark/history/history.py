@@ -13,7 +13,12 @@ from contextlib import closing, contextmanager
 from datetime import datetime
 from typing import NamedTuple
 
-from clawmark.history.repository import Repository, Version, finish_replacement
+from clawmark.history.repository import (
+    Repository,
+    Version,
+    finish_replacement,
+    remove_stale_locks,
+)
 from clawmark.model.errors import ClawmarkError, WorkspaceError
 from clawmark.model.values import FileState
 from clawmark.system import file_lock, shared_json
@@ -66,6 +71,11 @@ class History:
     @property
     def exists(self) -> bool:
         return os.path.isdir(self.folder)
+
+    @property
+    def has_leftovers(self) -> bool:
+        """Whether a rewrite was interrupted; the next change of the history finishes it."""
+        return any(os.path.isdir(f"{self.folder}.{name}") for name in ("old", "new"))
 
     def record(
         self,
@@ -225,6 +235,7 @@ class History:
             return
         try:
             finish_replacement(self.folder)
+            remove_stale_locks(self.folder)
             with closing(Repository(self.folder)) as repository:
                 yield repository
         finally:

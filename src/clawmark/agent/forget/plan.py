@@ -11,12 +11,18 @@ from clawmark.agent.forget.parts import (
     damaged_histories,
     derived_files,
 )
-from clawmark.agent.forget.scan import Piece, copy_pieces, outside_pieces, pieces
+from clawmark.agent.forget.scan import (
+    Piece,
+    copy_pieces,
+    memory_paths,
+    outside_pieces,
+    pieces,
+)
 from clawmark.agent.forget.select import Wanted, select
 from clawmark.agent.forget.unreachable import standing_limits
 from clawmark.agent.forget.values import ForgetPlan, FoundText, PlaceKind, Selection
 from clawmark.history.journal import entry_hash
-from clawmark.text.forgetting import is_distinct
+from clawmark.text.forgetting import is_distinct, words_of
 from clawmark.text.untrusted.origin_labels import IMPORTS
 
 LONGEST_EXCERPT = 120
@@ -142,6 +148,10 @@ def _outside(parts: ForgetParts, wanted: Wanted) -> Iterator[str]:
         source = next((one for one in parts.sources.read() if one.name == name), None)
         if source is not None:
             yield f"The files in {source.path} are yours and stay; they are no longer searched."
+    for path in memory_paths(parts):
+        words = " ".join(words_of(re.sub(r"[\W_]+", " ", path)))
+        if path not in wanted.files and any(needle in words for needle in wanted.needles):
+            yield f"The name of {path} says it; `clawmark forget --path {path}` removes the file."
     for piece in outside_pieces(parts):
         if wanted.covers(piece.unit.content):
             yield (

@@ -194,7 +194,7 @@ def change_history(parts: ForgetParts, erasure: Erasure, report: ForgetReport) -
 
     history = parts.history
     is_due = any(change(path, data) != data for _, path, data in history.contents())
-    if is_due:
+    if is_due or history.has_leftovers:
         history.rewrite(change)
     return report._replace(history_rewritten=is_due)
 
@@ -203,6 +203,7 @@ def change_journal(parts: ForgetParts, erasure: Erasure, report: ForgetReport) -
     """Remove the hashes of forgotten entries, which are not keyed, and records without any."""
     gone, files = frozenset(erasure.wanted.journal), frozenset(erasure.wanted.files)
     sessions, changed = erasure.wanted.sessions, list[str]()
+    rewritten = {one.path for one in parts.journal.records() if one.origin.kind == "forget"}
 
     def decide(record: JournalRecord) -> JournalRecord | None:
         is_its_own = record.origin.session in sessions or any(
@@ -212,12 +213,14 @@ def change_journal(parts: ForgetParts, erasure: Erasure, report: ForgetReport) -
         if record.path in files or (record.entries and not left):
             changed.append(record.id)
             return None
+        if record.path in rewritten and record.before >= 0:
+            # The sizes of the file no longer say where the write was.
+            record = record._replace(before=-1, after=-1)
         if left == record.entries and not is_its_own:
             return record
         changed.append(record.id)
         origin = record.origin._replace(session="", source="") if is_its_own else record.origin
-        # The sizes of the file no longer say where the write was.
-        return record._replace(entries=left, origin=origin, before=-1, after=-1)
+        return record._replace(entries=left, origin=origin)
 
     if any(decide(record) != record for record in parts.journal.records()):
         changed.clear()

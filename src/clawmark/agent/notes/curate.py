@@ -155,7 +155,7 @@ def propose(
 ) -> Proposal:
     """Let a model review the logs of the last days; raises CompletionError."""
     material = read_material(workspace, today, days)
-    draft = Draft(material, redactor, workspace.is_forgotten)
+    draft = Draft(material, redactor, is_forgotten=workspace.is_forgotten)
     complete_with_tools(
         completer,
         SYSTEM,
@@ -248,6 +248,7 @@ class Draft:
         self,
         material: Material,
         redactor: Redactor,
+        *,
         is_forgotten: Callable[[str], bool] = lambda _: False,
     ) -> None:
         self._is_forgotten = is_forgotten
