@@ -31,6 +31,7 @@ from pathlib import Path
 from forget_scene import open_memory
 import clawmark.composition.forget
 from clawmark.agent.forget import run
+from clawmark.store.sqlite.store import SqliteStore
 
 def killing(whole, limit):
     def call(*arguments, **more):
@@ -53,6 +54,7 @@ for asked in sys.stdin:
         plan = memory.plan_forget(**{kind: value})
         for name in ("replace", "rename", "unlink", "rmdir"):
             setattr(os, name, killing(getattr(os, name), int(number)))
+        SqliteStore.transaction = killing(SqliteStore.transaction, int(number))
         run.STEPS = tuple(killing(step, int(number)) for step in run.STEPS)
         memory.forget(plan)
         os._exit(0)

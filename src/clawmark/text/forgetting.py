@@ -129,9 +129,11 @@ def mask_entries(text: str, is_forgotten: IsForgotten) -> str:
 
 
 def strings_in(value: Any, depth: int = 0) -> Iterator[str]:
-    """Yield the strings of a JSON value, also of JSON documents inside its strings."""
+    """Yield the strings of a JSON value, also of JSON documents inside its strings.
+
+    Raises RecursionError for one that is nested too deeply."""
     if depth > MOST_DEPTH:
-        return
+        raise RecursionError
     if isinstance(value, str):
         inner = _document_in(value)
         if inner is None:
@@ -148,9 +150,11 @@ def strings_in(value: Any, depth: int = 0) -> Iterator[str]:
 
 
 def mask_value(value: Any, is_forgotten: IsForgotten, depth: int = 0) -> Any:
-    """Return a JSON value with the forgotten entries of its strings masked."""
+    """Return a JSON value with the forgotten entries of its strings masked.
+
+    Raises RecursionError for one that is nested too deeply."""
     if depth > MOST_DEPTH:
-        return value
+        raise RecursionError
     if isinstance(value, str):
         inner = _document_in(value)
         if inner is None:
@@ -176,12 +180,14 @@ def line_strings(line: str) -> list[str]:
 
 
 def mask_line(line: str, is_forgotten: IsForgotten) -> str:
-    """Return a line of a transcript with forgotten entries masked; unchanged if it has none."""
+    """Return a line of a transcript with forgotten entries masked; unchanged if it has none.
+
+    A line that is not JSON is masked as a whole."""
     try:
         value = json.loads(line)
+        masked = mask_value(value, is_forgotten)
     except (ValueError, RecursionError):
         return mask_entries(line, is_forgotten)
-    masked = mask_value(value, is_forgotten)
     if masked == value:
         return line
     return json.dumps(masked, ensure_ascii=False, separators=(",", ":"))

@@ -134,9 +134,9 @@ def change_sessions(parts: ForgetParts, erasure: Erasure, report: ForgetReport) 
                 raise ClawmarkError(f"Another process keeps {path} locked.", hint="Try again.")
             try:
                 before = shared_json.load(path) or {}
-            except ValueError:
-                continue
-            after = mask_value(before, erasure.is_forgotten)
+                after = mask_value(before, erasure.is_forgotten)
+            except (ValueError, RecursionError):
+                continue  # damaged: the next change of a session sets it aside
             if after != before:
                 shared_json.save(path, after, durable=True)
     return report
