@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -41,13 +42,13 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 
 
 @pytest.fixture
-def scene(made: tuple[Path, str], tmp_path: Path) -> Path:
-    """Return a copy of the scene at the same path, because names in the state folder depend on
-    the path of the workspace."""
+def scene(made: tuple[Path, str], tmp_path: Path) -> Iterator[Path]:
+    """Return the scene and restore it afterwards, at the same path: names in the state folder depend
+    on the path of the workspace."""
     original, _ = made
     kept = tmp_path / "kept"
     shutil.copytree(original, kept)
-    yield original  # type: ignore[misc]
+    yield original
     shutil.rmtree(original)
     shutil.copytree(kept, original)
 

@@ -17,6 +17,7 @@ from scripted_session import KEY, Clock
 from clawmark import Memory
 from clawmark.agent.flush.flush import Flushed
 from clawmark.agent.models.catalog import choose_completer
+from clawmark.agent.models.completer import Completer
 from clawmark.agent.notes.session_note import Noted
 from clawmark.composition.records import history_folder
 from clawmark.history.history import History
@@ -85,7 +86,7 @@ def _make_exports(folder: Path) -> None:
         encoding="utf-8",
     )
     message = {"author": {"role": "user"}, "content": {"content_type": "text", "parts": [SECRET]}}
-    tree = {"a": {"message": message, "parent": None, "children": []}}
+    tree: dict[str, object] = {"a": {"message": message, "parent": None, "children": []}}
     one = {"id": "c-1", "title": "About a safe", "mapping": tree, "current_node": "a"}
     (folder / "chatgpt.json").write_text(json.dumps([one]), encoding="utf-8")
 
@@ -97,7 +98,8 @@ def flush_answers(text: str) -> ChatServer:
     )
 
 
-def completer_of(server: ChatServer):  # type: ignore[no-untyped-def]  # noqa: ANN201
+def completer_of(server: ChatServer) -> Completer:
+    """Return the model that a server plays."""
     return choose_completer(f"scripted@{server.openai_url}", {})
 
 

@@ -41,7 +41,6 @@ def make_parts(memory: Memory) -> ForgetParts:
     """Return the places of a memory."""
     places = memory.places
     folder = history_folder(places)
-    index = memory.index_store
     return ForgetParts(
         workspace=memory.workspace,
         transcripts=memory.workspace.sessions or composition.open_sessions(places, memory.settings),
@@ -53,7 +52,7 @@ def make_parts(memory: Memory) -> ForgetParts:
         history=History(folder),
         tombstones=make_tombstones(places),
         sources=composition.source_file(places),
-        index=index,
+        store=memory.index_store,
         sync_index=memory.sync_builtin,
         clear_backends=lambda: _clear_backends(memory),
         providers=_providers(memory),

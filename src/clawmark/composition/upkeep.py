@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from clawmark import composition
 from clawmark.composition import agent as agent_parts
@@ -182,7 +182,7 @@ class Upkeep:
     @property
     def index_store(self) -> SqliteStore:
         """The store of the built-in index."""
-        return cast("SqliteStore", self._parts.store)
+        return self._parts.store
 
     @property
     def _agent_folder(self) -> str:

@@ -37,7 +37,7 @@ class ForgetParts(NamedTuple):
     history: History
     tombstones: Tombstones
     sources: SourceFile
-    index: SqliteStore
+    store: SqliteStore
     sync_index: Callable[[], object]
     """Brings the built-in index up to date, without asking a service."""
     clear_backends: Callable[[], None]

@@ -112,8 +112,8 @@ def _found(parts: ForgetParts, wanted: Wanted, matched: Iterable[Piece]) -> Iter
     records = [one for one in parts.journal.records() if journal.intersection(one.entries)]
     if records:
         yield FoundText("journal", parts.journal.path, f"{len(records)} records")
-    if (matched or wanted.transcripts or wanted.sources) and os.path.exists(parts.index.path):
-        yield FoundText("index", parts.index.path)
+    if (matched or wanted.transcripts or wanted.sources) and os.path.exists(parts.store.path):
+        yield FoundText("index", parts.store.path)
 
 
 def _copies(parts: ForgetParts, wanted: Wanted, everywhere: dict[str, str]) -> list[FoundText]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from clawmark.agent.forget.parts import ForgetParts
 from clawmark.agent.forget.steps import (
@@ -108,7 +108,7 @@ def _run(parts: ForgetParts, intent: Intent) -> ForgetReport:
 
 def _parsed(found: dict[str, object]) -> Intent:
     lists = {name: found[name] for name in Intent._fields if name != "keeps_transcripts"}
-    fields = {
+    fields: dict[str, Any] = {
         name: tuple(tuple(one) if isinstance(one, list) else one for one in value)
         for name, value in lists.items()
         if isinstance(value, list)

@@ -28,6 +28,12 @@ LATE = timedelta(hours=1)
 """How long after its last message a session may still be written from."""
 
 
+class NothingToForget(WorkspaceError):
+    """Raised when a selection means nothing."""
+
+    exit_code = 2
+
+
 class Wanted(NamedTuple):
     """What a selection means, before every place is searched for it."""
 
@@ -71,7 +77,7 @@ def select(parts: ForgetParts, selection: Selection) -> Wanted:
     """Return what a selection means; WorkspaceError if it means nothing."""
     given = [name for name, value in selection._asdict().items() if value]
     if len(given) != 1:
-        raise WorkspaceError(
+        raise NothingToForget(
             "Say in one way what to forget: a text, a path, lines, a session, a source or a day.",
             hint='For example: clawmark forget "the code of the garage"',
         )
@@ -92,7 +98,7 @@ def select(parts: ForgetParts, selection: Selection) -> Wanted:
 def _by_text(text: str) -> Wanted:
     needles = tuple(unit.content for unit in units_of(text)) or (content_of(text),)
     if not all(needles):
-        raise WorkspaceError(
+        raise NothingToForget(
             "There is nothing to forget: the text is empty.", hint="Give some words of it."
         )
     return Wanted(needles=needles)
@@ -105,7 +111,7 @@ def _by_path(parts: ForgetParts, given: str) -> Wanted:
         one for one in known if is_own_file(one) and (one == path or one.startswith(f"{path}/"))
     )
     if not files:
-        raise WorkspaceError(
+        raise NothingToForget(
             f"{path} is not a memory file of this workspace, and never was one in the history.",
             hint="`clawmark ls` lists the memory files.",
         )
@@ -121,7 +127,7 @@ def _whole_files(parts: ForgetParts, files: Iterable[str]) -> Wanted:
 def _by_lines(parts: ForgetParts, given: str) -> Wanted:
     named = parse_citation(given)
     if named.lines is None and "#" not in given:
-        raise WorkspaceError(
+        raise NothingToForget(
             f"{given} does not name lines.", hint="Write them as memory/2026-11-15.md#L3-L9."
         )
     path, first = named.path.removeprefix("./"), named.start
@@ -132,7 +138,7 @@ def _by_lines(parts: ForgetParts, given: str) -> Wanted:
         if piece.path == path and piece.unit.first_line <= last and first <= piece.unit.last_line
     ]
     if not found:
-        raise WorkspaceError(
+        raise NothingToForget(
             f"There is no entry in {given}.", hint="`clawmark get PATH` prints a file with lines."
         )
     local = frozenset((piece.path, piece.unit.content) for piece in found)
@@ -142,7 +148,7 @@ def _by_lines(parts: ForgetParts, given: str) -> Wanted:
 def _by_session(parts: ForgetParts, given: str) -> Wanted:
     session = os.path.basename(given).partition(".jsonl")[0].removeprefix(f"{OWN}/")
     if not SESSION_ID.fullmatch(session):
-        raise WorkspaceError(
+        raise NothingToForget(
             f"{given!r} is not the id of a session.", hint="`clawmark sessions` lists them."
         )
     transcripts = [
@@ -152,7 +158,7 @@ def _by_session(parts: ForgetParts, given: str) -> Wanted:
     ]
     notes = [path for path, _ in find_notes(parts.workspace, session, "")]
     if not transcripts and not notes:
-        raise WorkspaceError(
+        raise NothingToForget(
             f"There is no transcript or note of the session {session}.",
             hint="`clawmark sessions` lists them.",
         )
@@ -211,7 +217,7 @@ def _by_source(parts: ForgetParts, given: str) -> Wanted:
     files += [path for _, path, _ in parts.history.contents() if path.startswith(below)]
     sources = tuple(one.name for one in parts.sources.read() if one.name == name)
     if not files and not sources:
-        raise WorkspaceError(
+        raise NothingToForget(
             f"There is neither an added folder nor an import called {name}.",
             hint="`clawmark sources` lists the added folders; imports are in memory/imports/.",
         )
@@ -233,7 +239,7 @@ def _by_day(parts: ForgetParts, given: str) -> Wanted:
         and all(record.time[:10] >= day for record in records)
     )
     if not written:
-        raise WorkspaceError(
+        raise NothingToForget(
             f"The journal has nothing that an agent wrote since {day}.",
             hint="`clawmark log` lists what was written.",
         )

@@ -231,11 +231,11 @@ def change_journal(parts: ForgetParts, erasure: Erasure, report: ForgetReport) -
 def erase_from_index(parts: ForgetParts, erasure: Erasure, report: ForgetReport) -> ForgetReport:
     """Remove rows, words and vectors of text that is gone from the files."""
     parts.clear_backends()
-    if not os.path.exists(parts.index.path):
-        erase_deleted(parts.index)
+    if not os.path.exists(parts.store.path):
+        erase_deleted(parts.store)
         return report
     parts.sync_index()
-    return report._replace(vectors=erase_deleted(parts.index))
+    return report._replace(vectors=erase_deleted(parts.store))
 
 
 # --- One file ---

@@ -45,34 +45,28 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "text", nargs="*", metavar="TEXT", help="forget every entry that contains this text"
     )
-    parser.add_argument(
-        "--path", type=some_text, default="", metavar="PATH", help="a memory file or folder"
-    )
+    parser.add_argument("--path", type=some_text, metavar="PATH", help="a memory file or folder")
     parser.add_argument(
         "--lines",
         type=some_text,
-        default="",
         metavar="CITATION",
         help="the entries on these lines: memory/2026-11-15.md#L3-L9",
     )
     parser.add_argument(
         "--session",
         type=some_text,
-        default="",
         metavar="ID",
         help="a session: its transcript, its notes, and what was written from it",
     )
     parser.add_argument(
         "--source",
         type=some_text,
-        default="",
         metavar="NAME",
         help="an import (chatgpt, claude …), or an added folder, whose own files stay",
     )
     parser.add_argument(
         "--since",
         type=some_text,
-        default="",
         metavar="DAY",
         help="what agents have written since a day: 2026-11-14, 7d, 2w",
     )
@@ -83,7 +77,10 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     given = {
         "text": " ".join(args.text).strip(),
-        **{name: getattr(args, name) for name in ("path", "lines", "session", "source", "since")},
+        **{
+            name: getattr(args, name) or ""
+            for name in ("path", "lines", "session", "source", "since")
+        },
     }
     if sum(map(bool, given.values())) != 1:
         raise UsageError(
