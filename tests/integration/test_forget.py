@@ -43,8 +43,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 
 @pytest.fixture
 def scene(made: tuple[Path, str], tmp_path: Path) -> Iterator[Path]:
-    """Return the scene and restore it afterwards, at the same path: names in the state folder depend
-    on the path of the workspace."""
+    """Return the scene and restore it afterwards, at the same path: names in the state folder
+    depend on the path of the workspace."""
     original, _ = made
     kept = tmp_path / "kept"
     shutil.copytree(original, kept)

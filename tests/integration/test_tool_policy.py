@@ -23,7 +23,7 @@ MAIN, DIRECT = "agent:main:main", "agent:main:telegram:direct:5"
 GROUP, CRON, SUBAGENT = (
     f"agent:main:{rest}" for rest in ("telegram:group:1", "cron:job", "subagent:1")
 )
-ALL = ["memory_search", "memory_get", "memory_append"]
+ALL = ["memory_search", "memory_get", "memory_append", "memory_forget"]
 Tree = Mapping[str, object]
 
 

@@ -22,7 +22,7 @@ from clawmark.text.transcripts.session_keys import (
 
 PRIVATE_FILES = ("USER.md",)
 
-_CORE = ("memory_search", "memory_get", "memory_append", "memory_forget", "memory_status")
+_CORE = ("memory_search", "memory_get", "memory_append", "memory_status")
 _LANCEDB = ("memory_recall", "memory_store", "memory_forget")
 MEMORY_GROUPS = ("group:memory", "group:openclaw", "group:plugins")
 """Names for all memory tools in tool lists, also for those of an installed memory plugin."""
