@@ -212,11 +212,11 @@ class Memory(Upkeep):
         from clawmark.text.write_check import check_write
         from clawmark.workspace.daily import format_entry
 
-        self.finish_forget()
+        self._finish_forget()
         problem = check_write(text)
         if problem is not None:
             raise WorkspaceError(problem.message, hint=problem.hint)
-        self.lift_forgotten(text)
+        self._lift_forgotten(text)
         if to:
             return self.workspace.append(to, format_entry(text))
         moment = at or self._now()  # read once, so that the day and the time agree
@@ -266,7 +266,7 @@ class Memory(Upkeep):
         """Index what has changed; `force` indexes every file again.
 
         With `seconds`, it stops after that time and does not wait for other processes."""
-        self.finish_forget()
+        self._finish_forget()
         return self._backend.sync(
             force=force, progress=progress, instant_only=instant_only, seconds=seconds
         )

@@ -51,8 +51,8 @@ def make_forgetter(memory: Memory) -> Forgetter:
         return import_module("clawmark.composition.forget")
 
     return Forgetter(
-        find=lambda text: functions().find_own(functions().make_parts(memory), text),
-        forget=lambda text: functions().forget_own(functions().make_parts(memory), text),
+        find=lambda text: functions().find_own(memory._forget_parts(), text),
+        forget=lambda text: functions().forget_own(memory._forget_parts(), text),
     )
 
 

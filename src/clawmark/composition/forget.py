@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from clawmark import composition
@@ -19,6 +20,7 @@ from clawmark.composition.records import history_folder, make_journal, make_tomb
 from clawmark.embed.services.remote import RemoteEmbedder
 from clawmark.history.history import History
 from clawmark.model.errors import ConfigError
+from clawmark.store.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
     from clawmark.memory import Memory
@@ -37,7 +39,7 @@ __all__ = [
 LANCEDB = "memory-lancedb"
 
 
-def make_parts(memory: Memory) -> ForgetParts:
+def make_parts(memory: Memory, store: SqliteStore, sync_index: Callable[[], object]) -> ForgetParts:
     """Return the places of a memory."""
     places = memory.places
     folder = history_folder(places)
@@ -52,8 +54,8 @@ def make_parts(memory: Memory) -> ForgetParts:
         history=History(folder),
         tombstones=make_tombstones(places),
         sources=composition.source_file(places),
-        store=memory.index_store,
-        sync_index=memory.sync_builtin,
+        store=store,
+        sync_index=sync_index,
         clear_backends=lambda: _clear_backends(memory),
         providers=_providers(memory),
         today=memory.today,

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from types import ModuleType
 
+    from clawmark.agent.forget.parts import ForgetParts
     from clawmark.agent.forget.values import ForgetPlan, ForgetReport
     from clawmark.agent.models.completer import Completer
     from clawmark.backends.base import MemoryBackend
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from clawmark.model import reports
     from clawmark.model.documents import Excerpt, MemoryEntry, MemoryFile
     from clawmark.model.values import Found
-    from clawmark.store.sqlite.store import SqliteStore
     from clawmark.text.transcripts.records import TranscriptMessage
     from clawmark.workspace import Workspace
     from clawmark.workspace.transcripts.files import TranscriptFiles
@@ -144,7 +144,7 @@ class Upkeep:
         citation, the id of a `session`, an added folder or import (`source`), or a day `since` when
         agents wrote. `WorkspaceError` if there is no such thing."""
         forgetting = _forget_functions()
-        parts = forgetting.make_parts(self)
+        parts = self._forget_parts()
         forgetting.finish_interrupted(parts)
         plan: ForgetPlan = forgetting.make_plan(
             parts,
@@ -158,31 +158,24 @@ class Upkeep:
         """Remove everything that a plan lists, for good, and say what cannot be reached.
 
         If the process is killed, the next `sync`, `append` or `forget` finishes it."""
-        forgetting = _forget_functions()
-        report: ForgetReport = forgetting.forget(forgetting.make_parts(self), plan)
+        report: ForgetReport = _forget_functions().forget(self._forget_parts(), plan)
         return report
 
-    def finish_forget(self) -> ForgetReport | None:
-        """Finish what a killed process has begun to forget; None if there is nothing."""
-        if not os.path.exists(os.path.join(self._agent_folder, "forget.json")):
-            return None
-        forgetting = _forget_functions()
-        report: ForgetReport | None = forgetting.finish_interrupted(forgetting.make_parts(self))
-        return report
+    def _finish_forget(self) -> None:
+        """Finish what a killed process has begun to forget."""
+        if os.path.exists(os.path.join(self._agent_folder, "forget.json")):
+            _forget_functions().finish_interrupted(self._forget_parts())
 
-    def lift_forgotten(self, text: str) -> None:
+    def _forget_parts(self) -> ForgetParts:
+        parts: ForgetParts = _forget_functions().make_parts(
+            self, self._parts.store, lambda: self._builtin.sync(instant_only=True)
+        )
+        return parts
+
+    def _lift_forgotten(self, text: str) -> None:
         """Let automatic writes keep a text again that was forgotten: the user has written it."""
         if os.path.exists(os.path.join(self._agent_folder, "tombstones.json")):
             composition.make_tombstones(self.places).lift(text)
-
-    def sync_builtin(self) -> reports.SyncReport:
-        """Bring the built-in index up to date, without asking a service."""
-        return self._builtin.sync(instant_only=True)
-
-    @property
-    def index_store(self) -> SqliteStore:
-        """The store of the built-in index."""
-        return self._parts.store
 
     @property
     def _agent_folder(self) -> str:
