@@ -15,14 +15,12 @@ from clawmark.config.schema.plugins import MEMORY_CORE, NO_MEMORY
 
 if TYPE_CHECKING:
     from datetime import datetime
-    from types import ModuleType
 
     from clawmark.agent.heartbeat.turn import HeartbeatReport
     from clawmark.agent.models.completer import Completer
     from clawmark.agent.prompt.sections import Prompt
     from clawmark.agent.session.conversation import Conversation, HostOptions
     from clawmark.agent.tools import Notebook, Tool
-    from clawmark.agent.tools.memory_forget import Forgetter
     from clawmark.agent.tools.policy import Access
     from clawmark.composition.slot import SlotParts
     from clawmark.config.paths import Places
@@ -40,19 +38,6 @@ def make_notebook(memory: Memory) -> Notebook:
         read_lines=memory.workspace.read_lines,
         append=lambda entry, to, moment: memory.append(entry, to=to, at=moment),
         redactor=redactor_of(memory.settings.memory_search),
-    )
-
-
-def make_forgetter(memory: Memory) -> Forgetter:
-    """Return what forgets on behalf of an agent; nothing is imported before it is used."""
-    from clawmark.agent.tools.memory_forget import Forgetter
-
-    def functions() -> ModuleType:
-        return import_module("clawmark.composition.forget")
-
-    return Forgetter(
-        find=lambda text: functions().find_own(memory._forget_parts(), text),
-        forget=lambda text: functions().forget_own(memory._forget_parts(), text),
     )
 
 

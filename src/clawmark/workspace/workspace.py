@@ -12,9 +12,10 @@ import stat
 from _thread import allocate_lock  # a lock without `threading`, which costs a cold search 1 ms
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from typing import TYPE_CHECKING
 
-from clawmark.model.errors import PathDenied, WorkspaceError, WriteConflict
+from clawmark.model.errors import PathDenied, WorkspaceError
 from clawmark.model.values import (
     FileStat,
     FileState,
@@ -33,9 +34,6 @@ if TYPE_CHECKING:
     from clawmark.system.counters import SharedCounts
     from clawmark.workspace.transcripts.files import TranscriptFiles
     from clawmark.workspace.tree import Entry, Exact
-
-ERASE_ATTEMPTS = 5
-"""How often to rewrite a file that another program changes at the same time."""
 
 
 class Workspace:
@@ -263,30 +261,11 @@ class Workspace:
         """Change a text without a trace: no version is kept and nothing is journalled.
 
         A file whose text becomes empty is deleted. Return whether the file was changed."""
-        from clawmark.workspace import tree, write
-
+        # Imported here: a search writes nothing.
+        tree = import_module("clawmark.workspace.tree")
         with self._changing(), self._place(path, self._extras, writing=True) as (root, place):
-            for _ in range(ERASE_ATTEMPTS):
-                current = tree.read_exact(root, place.relative)
-                text = change(current.text) if current is not None else ""
-                if current is None or text == current.text:
-                    return False
-                with suppress(WriteConflict):  # it was changed between the two calls
-                    if not text:
-                        return tree.delete_file(root, place.relative, self._lock_dir, keep=False)
-                    write.replace(
-                        root,
-                        place.relative,
-                        text,
-                        current.hash,
-                        lock_dir=self._lock_dir,
-                        keep=False,
-                    )
-                    return True
-        raise WorkspaceError(
-            f"{guard.shown(path)} kept changing while it was rewritten.",
-            hint="Close the program that rewrites it, and try again.",
-        )
+            is_changed: bool = tree.erase(root, place.relative, change, self._lock_dir)
+            return is_changed
 
     def read_exact(self, path: str) -> Exact | None:
         """Read a memory file unchanged, with the hash to replace it; None if it does not exist."""

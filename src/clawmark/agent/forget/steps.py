@@ -6,6 +6,7 @@ import os
 import shutil
 import stat
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Protocol
 
 from clawmark.agent.forget.parts import (
@@ -89,15 +90,12 @@ def change_files(parts: ForgetParts, erasure: Erasure, report: ForgetReport) -> 
     """Delete memory files, and remove entries from the others."""
     deleted = changed = 0
     for path in memory_paths(parts):
-        is_unwanted = path in erasure.wanted.files
-        decide = erasure.in_file(path)
+        if path in erasure.wanted.files:
+            change: Callable[[str], str] = _nothing
+        else:
+            change = partial(remove_entries, is_forgotten=erasure.in_file(path))
         try:
-            is_changed = parts.workspace.erase(
-                path,
-                lambda text, gone=is_unwanted, decide=decide: (  # type: ignore[misc]
-                    "" if gone else remove_entries(text, decide)
-                ),
-            )
+            is_changed = parts.workspace.erase(path, change)
         except NotText:
             continue  # the plan has reported it
         if is_changed and parts.workspace.read_exact(path) is None:
@@ -180,7 +178,7 @@ def change_versions(parts: ForgetParts, erasure: Erasure, report: ForgetReport) 
     local = {version_folder(locks, root, path): path for path, _ in erasure.wanted.local}
     for path in version_files(parts):
         decide = erasure.in_file(local.get(os.path.dirname(path), ""))
-        changed += _rewrite(path, lambda data, decide=decide: _without(data, decide))  # type: ignore[misc]
+        changed += _rewrite(path, partial(_without, is_forgotten=decide))
     return report._replace(versions=report.versions + changed)
 
 
@@ -280,6 +278,10 @@ def _masked(data: bytes, is_forgotten: IsForgotten) -> bytes:
 def _without(data: bytes, is_forgotten: IsForgotten) -> bytes:
     text = data.decode("utf-8", "surrogateescape")
     return remove_entries(text, is_forgotten).encode("utf-8", "surrogateescape")
+
+
+def _nothing(_: str) -> str:
+    return ""
 
 
 def _unlink(path: str) -> bool:
