@@ -301,6 +301,7 @@ def test_transcripts_of_openclaw_are_changed_in_place(tmp_path: Path) -> None:
     "given",
     [
         {"text": "  "},
+        {"text": "a"},
         {"path": "memory/none.md"},
         {"lines": "MEMORY.md"},
         {"lines": "MEMORY.md#L900"},
@@ -315,3 +316,16 @@ def test_a_selection_that_means_nothing_is_refused(scene: Path, given: dict[str,
     with open_memory(scene) as memory, pytest.raises(WorkspaceError) as raised:
         memory.plan_forget(**given)
     assert raised.value.hint
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"memorySearch.enabled": False}, {"plugins.slots.memory": "none"}],
+    ids=["search is off", "no memory plugin"],
+)
+def test_an_index_that_is_no_longer_used_is_cleaned_too(
+    scene: Path, settings: dict[str, object]
+) -> None:
+    with open_memory(scene, **settings) as memory:
+        memory.forget(memory.plan_forget(CANARY))
+    assert traces(*folders(scene)) == []

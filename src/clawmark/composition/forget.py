@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -19,7 +20,7 @@ from clawmark.backends.qmd.erase import erase as erase_qmd
 from clawmark.composition.records import history_folder, make_journal, make_tombstones
 from clawmark.embed.services.remote import RemoteEmbedder
 from clawmark.history.history import History
-from clawmark.model.errors import ConfigError
+from clawmark.model.errors import ClawmarkError, ConfigError
 from clawmark.store.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
@@ -61,6 +62,16 @@ def make_parts(memory: Memory, store: SqliteStore, sync_index: Callable[[], obje
         today=memory.today,
         now=memory.now,
     )
+
+
+def finish_or_log(parts: ForgetParts) -> None:
+    """Finish an interrupted forget for a command that does something else."""
+    try:
+        finish_interrupted(parts)
+    except ClawmarkError as error:
+        logging.getLogger("clawmark.forget").warning(
+            "an interrupted forget is not finished: %s", error.message
+        )
 
 
 def _clear_backends(memory: Memory) -> None:

@@ -162,9 +162,10 @@ class Upkeep:
         return report
 
     def _finish_forget(self) -> None:
-        """Finish what a killed process has begun to forget."""
+        """Finish what a killed process has begun to forget; a failure is logged, and the next
+        command tries again."""
         if os.path.exists(os.path.join(self._agent_folder, "forget.json")):
-            _forget_functions().finish_interrupted(self._forget_parts())
+            _forget_functions().finish_or_log(self._forget_parts())
 
     def _forget_parts(self) -> ForgetParts:
         parts: ForgetParts = _forget_functions().make_parts(

@@ -24,6 +24,8 @@ from clawmark.workspace.transcripts.files import OWN
 
 FEW_CONTENTS = 200
 """Up to this many entries are also found inside longer ones; more are compared as a whole."""
+SHORTEST = 2
+"""Letters of a text; one letter is in almost every entry."""
 LATE = timedelta(hours=1)
 """How long after its last message a session may still be written from."""
 
@@ -97,9 +99,9 @@ def select(parts: ForgetParts, selection: Selection) -> Wanted:
 
 def _by_text(text: str) -> Wanted:
     needles = tuple(unit.content for unit in units_of(text)) or (content_of(text),)
-    if not all(needles):
+    if min(map(len, needles)) < SHORTEST:
         raise NothingToForget(
-            "There is nothing to forget: the text is empty.", hint="Give some words of it."
+            f"A text to forget has at least {SHORTEST} letters.", hint="Give some words of it."
         )
     return Wanted(needles=needles)
 

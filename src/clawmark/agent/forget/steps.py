@@ -26,6 +26,7 @@ from clawmark.store.sqlite.upkeep.erasing import erase_deleted
 from clawmark.system import shared_json
 from clawmark.system.private_files import open_private, sync_folder
 from clawmark.text.forgetting import IsForgotten, mask_line, mask_value, remove_entries
+from clawmark.workspace.places import is_below
 from clawmark.workspace.versions import version_folder
 
 ATTEMPTS = 5
@@ -113,7 +114,8 @@ def change_transcripts(parts: ForgetParts, erasure: Erasure, report: ForgetRepor
     """Delete the transcripts of forgotten sessions, and mask entries in the others."""
     if erasure.wanted.keeps_transcripts:
         return report
-    deleted = sum(_unlink(path) for path in erasure.wanted.transcripts)
+    known = transcript_files(parts)
+    deleted = sum(_unlink(path) for path in erasure.wanted.transcripts if path in known)
     changed = 0
     for path in transcript_files(parts) if erasure.wanted.entries else ():
         changed += _rewrite(path, lambda data: _masked(data, erasure.is_forgotten))
@@ -157,7 +159,8 @@ def change_copies(parts: ForgetParts, erasure: Erasure, report: ForgetReport) ->
     """Delete proposals, states and other files that repeat a text."""
     deleted = 0
     for path in erasure.wanted.copies:
-        # Only what is in the agent's part of the state folder was planned.
+        if not is_below(os.path.abspath(path), os.path.abspath(parts.state_dir)):
+            continue  # not planned by us: the intent was changed
         if os.path.isdir(path) and not os.path.islink(path):
             shutil.rmtree(path)
             deleted += 1
