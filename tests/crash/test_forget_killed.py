@@ -222,9 +222,9 @@ def test_an_intent_that_names_other_files_does_not_delete_them(made: Path) -> No
         file.write_text("mine")
     with open_memory(scene) as memory:
         intent = Path(history_folder(memory.places)).parent / "forget.json"
-        fields = {name: [] for name in Intent._fields if name != "keeps_transcripts"}
+        fields: dict[str, object] = {name: [] for name in Intent._fields}
         paths = [str(file) for file in others]
-        forged = {**fields, "keeps_transcripts": False, "copies": paths, "transcripts": paths}
-        intent.write_text(json.dumps(forged))
+        changed = {"keeps_transcripts": False, "copies": paths, "transcripts": paths}
+        intent.write_text(json.dumps(fields | changed))
         memory.sync()
     assert not intent.exists() and all(file.exists() for file in others)
