@@ -253,6 +253,8 @@ class AsyncMemory:
     append = _awaited(Memory.append)
     check_note = _awaited(Memory.check_note)
     replace = _awaited(Memory.replace)
+    plan_forget = _awaited(Memory.plan_forget)
+    forget = _awaited(Memory.forget)
     plan = _awaited(Memory.plan)
     sync = _awaited(Memory.sync)
     watch = _awaited(Memory.watch)

@@ -247,9 +247,11 @@ class Memory(Upkeep):
         from clawmark.text.write_check import check_write
         from clawmark.workspace.daily import format_entry
 
+        self._finish_forget()
         problem = check_write(text)
         if problem is not None:
             raise WorkspaceError(problem.message, hint=problem.hint)
+        self._lift_forgotten(text)
         if to:
             return self.workspace.append(to, format_entry(text))
         moment = at or self._now()  # read once, so that the day and the time agree
@@ -305,6 +307,7 @@ class Memory(Upkeep):
         if as_of:
             composition.require_index(self.settings)
             return self._at(as_of).sync(progress)
+        self._finish_forget()
         return self._backend.sync(
             force=force, progress=progress, instant_only=instant_only, seconds=seconds
         )

@@ -89,7 +89,7 @@ def test_an_openai_agent_searches_notes_and_goes_on_where_it_was(place: Place) -
     ]
     printed, server = run(place, "openai_agents_memory.py", script, "Which database did we pick?")
     assert printed == "PostgreSQL.\n"
-    assert server.seen[0].tools == ("memory_search", "memory_get", "memory_append")
+    assert server.seen[0].tools == ("memory_search", "memory_get", "memory_append", "memory_forget")
     found, noted = server.seen[-1].results
     assert "We chose PostgreSQL" in found and '"written": true' in noted
     assert "asked about the billing database again" in kept(place)
@@ -113,7 +113,7 @@ def test_a_pydantic_agent_searches_and_notes(place: Place) -> None:
     ]
     printed, server = run(place, "pydantic_ai_memory.py", script, "Which database did we pick?")
     assert printed == "PostgreSQL.\n"
-    assert server.seen[0].tools == ("memory_search", "memory_get", "memory_append")
+    assert server.seen[0].tools == ("memory_search", "memory_get", "memory_append", "memory_forget")
     assert "memory_search" in server.seen[0].system, "the recall policy is among the instructions"
     found, noted = server.seen[-1].results
     assert "We chose PostgreSQL" in found and '"written":true' in noted.replace(" ", "")
@@ -126,16 +126,16 @@ def test_a_plain_program_sends_the_schemas_and_answers_the_calls(place: Place, a
     script = [
         call("memory_search", query="which database for billing"),
         call("memory_append", text="The user asked about the billing database again."),
-        call("memory_forget", path="MEMORY.md"),
+        call("memory_erase", path="MEMORY.md"),
         say("PostgreSQL."),
     ]
     printed, server = run(place, "plain_tools.py", script, api, "Which database did we pick?")
     assert printed == "PostgreSQL.\n"
     assert server.seen[0].api == api
-    assert server.seen[0].tools == ("memory_search", "memory_get", "memory_append")
+    assert server.seen[0].tools == ("memory_search", "memory_get", "memory_append", "memory_forget")
     found, noted, unknown = server.seen[-1].results
     assert "We chose PostgreSQL" in found and '"written": true' in noted
-    assert "There is no tool 'memory_forget'." in unknown
+    assert "There is no tool 'memory_erase'." in unknown
     assert "asked about the billing database again" in kept(place)
 
 

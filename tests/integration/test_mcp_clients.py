@@ -93,7 +93,13 @@ def test_a_client_runs_every_tool(connect: Connect, place: Place, mode: str) -> 
     async def work() -> None:
         async with connect(mode=mode) as client:
             tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-            assert list(tools) == ["memory_search", "memory_get", "memory_append", "memory_status"]
+            assert list(tools) == [
+                "memory_search",
+                "memory_get",
+                "memory_append",
+                "memory_forget",
+                "memory_status",
+            ]
             found = await called(client, "memory_search", query="what did we choose for billing?")
             assert found["results"][0]["citation"] == "MEMORY.md#L1-L3"
             read = await called(client, "memory_get", path="MEMORY.md#L3")
@@ -126,7 +132,7 @@ def test_tool_errors_are_answers_the_model_can_read(connect: Connect, mode: str)
             )
             assert (await called(client, "memory_search", query="zebra"))["nothing"]["code"]
             assert "query" in (await called(client, "memory_search"))["error"]
-            assert "memory_search" in (await called(client, "memory_forget"))["action"]
+            assert "memory_search" in (await called(client, "memory_erase"))["action"]
             refused = await called(client, "memory_append", text="")
             assert (refused["written"], refused["reason"]) == (False, "empty")
 
@@ -137,7 +143,7 @@ def test_tools_are_annotated_as_read_only_or_writing(connect: Connect) -> None:
     async def work() -> None:
         async with connect() as client:
             for tool in (await client.list_tools()).tools:
-                writes = tool.name == "memory_append"
+                writes = tool.name in ("memory_append", "memory_forget")
                 hints = tool.annotations
                 assert hints is not None
                 assert (
@@ -147,7 +153,7 @@ def test_tools_are_annotated_as_read_only_or_writing(connect: Connect) -> None:
                     hints.open_world_hint,
                 ) == (
                     not writes,
-                    False,
+                    tool.name == "memory_forget",
                     not writes,
                     False,
                 )

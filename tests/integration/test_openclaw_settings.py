@@ -102,6 +102,10 @@ def test_denied_tools_are_absent_and_the_prompt_does_not_mention_them(place: Pla
             names = [tool.name for tool in memory.tools(append=True)]
         return names, "memory_search" in text, "Memory Recall" in text
 
-    assert seen({"deny": ["memory_search"]}) == (["memory_get", "memory_append"], False, True)
+    assert seen({"deny": ["memory_search"]}) == (
+        ["memory_get", "memory_append", "memory_forget"],
+        False,
+        True,
+    )
     assert seen({"deny": ["group:memory"]}) == ([], False, False)
     assert seen({"allow": ["group:fs"]}) == ([], False, False)

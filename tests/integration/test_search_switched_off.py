@@ -78,7 +78,10 @@ def test_status_says_that_search_is_switched_off(place: Place) -> None:
 def test_the_tools_that_search_and_read_are_absent_as_in_openclaw(place: Place) -> None:
     with opened(place) as memory:
         assert [tool.name for tool in memory.tools()] == []
-        assert [tool.name for tool in memory.tools(append=True)] == ["memory_append"]
+        assert [tool.name for tool in memory.tools(append=True)] == [
+            "memory_append",
+            "memory_forget",
+        ]
 
 
 def test_the_prompt_has_no_recall_section_and_still_shows_the_files(place: Place) -> None:

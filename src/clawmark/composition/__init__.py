@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from clawmark.engine.search.rerank import RerankStep
     from clawmark.engine.sync.media import MediaSync
     from clawmark.history.journal import Journal
+    from clawmark.history.tombstones import Tombstones
     from clawmark.text.secrets.redact import Redactor
     from clawmark.workspace.transcripts.files import TranscriptFiles
 
@@ -70,6 +71,7 @@ def build(
         media=_media_rules(options.multimodal),
         counts=counts,
         journal=lambda: make_journal(places, loaded.settings),
+        is_forgotten=lambda text: make_tombstones(places).is_forgotten(text),
     )
     if options.store.path:
         refuse_other_file(places.index_path)
@@ -131,6 +133,13 @@ def make_journal(places: Places, settings: Settings) -> Journal:
     """Return the journal of an agent's writes."""
     # Imported here: a search writes nothing.
     made: Journal = import_module("clawmark.composition.records").make_journal(places, settings)
+    return made
+
+
+def make_tombstones(places: Places) -> Tombstones:
+    """Return what was forgotten of an agent's memory."""
+    # Imported here: a search writes nothing.
+    made: Tombstones = import_module("clawmark.composition.records").make_tombstones(places)
     return made
 
 

@@ -8,12 +8,19 @@ from clawmark.composition import make_clock
 from clawmark.config.paths import Places
 from clawmark.config.schema import Settings
 from clawmark.history.journal import Journal
+from clawmark.history.tombstones import Tombstones
 
 
 def make_journal(places: Places, settings: Settings) -> Journal:
     """Return the journal of an agent's writes."""
     path = os.path.join(places.state_dir, "agents", places.agent_id, "journal.jsonl")
     return Journal(path, make_clock(settings, None))
+
+
+def make_tombstones(places: Places) -> Tombstones:
+    """Return what was forgotten of an agent's memory."""
+    folder = os.path.join(places.state_dir, "agents", places.agent_id)
+    return Tombstones(os.path.join(folder, "tombstones.json"))
 
 
 def history_folder(places: Places) -> str:

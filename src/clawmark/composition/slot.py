@@ -6,6 +6,7 @@ import logging
 import os
 from collections.abc import Collection, Mapping
 from copy import deepcopy
+from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
 from clawmark.agent.plugins.base import (
@@ -17,12 +18,15 @@ from clawmark.agent.plugins.base import (
 from clawmark.agent.plugins.failures import PluginFailures, failures_path
 from clawmark.agent.plugins.lifecycle import Lifecycle, SessionHooks
 from clawmark.agent.plugins.slot import MemorySlot, list_plugins, open_slot
+from clawmark.agent.tools.memory_forget import Forgetter
 from clawmark.composition import redactor_of
 from clawmark.composition.agent import search_scope, session_access
 from clawmark.config.schema.plugins import MEMORY_CORE
 from clawmark.model.reports import Finding, PluginReport, Status
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from clawmark.embed.base import Embedder
     from clawmark.memory import Memory
 
@@ -129,6 +133,7 @@ def make_context(memory: Memory, name: str, config: Mapping[str, object]) -> Plu
         read=memory.read,
         embedder=embedder,
         append=memory.append,
+        forgetter=make_forgetter(memory),
         search_options=SearchOptions(
             enabled=search.enabled,
             citations=settings.memory.citations,
@@ -136,6 +141,19 @@ def make_context(memory: Memory, name: str, config: Mapping[str, object]) -> Plu
             min_score=search.query.min_score,
             sources=search.sources,
         ),
+    )
+
+
+def make_forgetter(memory: Memory) -> Forgetter:
+    """Return what forgets on behalf of an agent."""
+
+    def functions() -> ModuleType:
+        # Imported when it is used: listing the tools does not need it.
+        return import_module("clawmark.composition.forget")
+
+    return Forgetter(
+        find=lambda text: functions().find_own(memory._forget_parts(), text),
+        forget=lambda text: functions().forget_own(memory._forget_parts(), text),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from clawmark import composition
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from datetime import datetime
     from types import ModuleType
 
+    from clawmark.agent.forget.parts import ForgetParts
+    from clawmark.agent.forget.values import ForgetPlan, ForgetReport
     from clawmark.agent.models.completer import Completer
     from clawmark.backends.base import MemoryBackend
     from clawmark.backends.builtin import BuiltinBackend
@@ -125,6 +128,60 @@ class Upkeep:
     def _transcripts(self) -> TranscriptFiles:
         return self.workspace.sessions or composition.open_sessions(self.places, self.settings)
 
+    def plan_forget(
+        self,
+        text: str = "",
+        *,
+        path: str = "",
+        lines: str = "",
+        session: str = "",
+        source: str = "",
+        since: str = "",
+    ) -> ForgetPlan:
+        """Find every place where something lives that is to be forgotten; nothing is changed.
+
+        Exactly one argument is given: a `text` that entries contain, a `path`, `lines` as a
+        citation, the id of a `session`, an added folder or import (`source`), or a day `since` when
+        agents wrote. `WorkspaceError` if there is no such thing."""
+        forgetting = _forget_functions()
+        parts = self._forget_parts()
+        forgetting.finish_interrupted(parts)
+        plan: ForgetPlan = forgetting.make_plan(
+            parts,
+            forgetting.Selection(
+                text=text, path=path, lines=lines, session=session, source=source, since=since
+            ),
+        )
+        return plan
+
+    def forget(self, plan: ForgetPlan) -> ForgetReport:
+        """Remove everything that a plan lists, for good, and say what cannot be reached.
+
+        If the process is killed, the next `sync`, `append` or `forget` finishes it."""
+        report: ForgetReport = _forget_functions().forget(self._forget_parts(), plan)
+        return report
+
+    def _finish_forget(self) -> None:
+        """Finish what a killed process has begun to forget; a failure is logged, and the next
+        command tries again."""
+        if os.path.exists(os.path.join(self._agent_folder, "forget.json")):
+            _forget_functions().finish_or_log(self._forget_parts())
+
+    def _forget_parts(self) -> ForgetParts:
+        parts: ForgetParts = _forget_functions().make_parts(
+            self, self._parts.store, lambda: self._builtin.sync(instant_only=True)
+        )
+        return parts
+
+    def _lift_forgotten(self, text: str) -> None:
+        """Let automatic writes keep a text again that was forgotten: the user has written it."""
+        if os.path.exists(os.path.join(self._agent_folder, "tombstones.json")):
+            composition.make_tombstones(self.places).lift(text)
+
+    @property
+    def _agent_folder(self) -> str:
+        return os.path.join(self.places.state_dir, "agents", self.places.agent_id)
+
     def status(self) -> reports.Status:
         """Measure the state of the workspace and the index."""
         _, latest = agent_parts.flush_times(self.places)
@@ -215,6 +272,11 @@ class Upkeep:
         self._builtin.sync(instant_only=True)  # its passages are asked about, whoever answers
         redactor = composition.redactor_of(self.settings.memory_search)
         return make_questions(writer, self._parts.store, redactor, count)
+
+
+def _forget_functions() -> ModuleType:
+    """Return the module of forgetting."""
+    return import_module("clawmark.composition.forget")
 
 
 def _source_functions() -> ModuleType:

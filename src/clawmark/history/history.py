@@ -14,7 +14,12 @@ from datetime import datetime
 from functools import cached_property
 from typing import NamedTuple
 
-from clawmark.history.repository import Repository, Version, finish_replacement
+from clawmark.history.repository import (
+    Repository,
+    Version,
+    finish_replacement,
+    remove_stale_locks,
+)
 from clawmark.model.errors import ClawmarkError, VersionMissing, WorkspaceError
 from clawmark.model.values import FileState
 from clawmark.system import file_lock, shared_json
@@ -85,6 +90,11 @@ class History:
     @property
     def exists(self) -> bool:
         return os.path.isdir(self.folder)
+
+    @property
+    def has_leftovers(self) -> bool:
+        """Whether a rewrite was interrupted; the next change of the history finishes it."""
+        return any(os.path.isdir(f"{self.folder}.{name}") for name in ("old", "new"))
 
     def record(
         self,
@@ -215,6 +225,19 @@ class History:
         with closing(repository):
             return repository.version(name) is not None
 
+    def contents(self) -> Iterator[tuple[Version, str, bytes]]:
+        """Yield each content that a file has had, once, with the newest version that has it."""
+        repository = self._opened()
+        if repository is None:
+            return
+        with closing(repository):
+            seen = set[tuple[str, str]]()
+            for version in repository.versions():
+                for path, blob in repository.files(version).items():
+                    if (path, blob) not in seen:
+                        seen.add((path, blob))
+                        yield version, path, repository.read(blob)
+
     def diff(self, path: str, old: Version | None, new: Version | None) -> str:
         """Return a unified diff of a file between two versions; None stands for no file."""
         before = self.read(old, path) if old else None
@@ -268,6 +291,7 @@ class History:
             return
         try:
             finish_replacement(self.folder)
+            remove_stale_locks(self.folder)
             with closing(Repository(self.folder)) as repository:
                 yield repository
         finally:

@@ -131,8 +131,15 @@ class Journal:
 
     def rewrite(self, keep: Callable[[JournalRecord], bool]) -> None:
         """Remove records, in one step."""
+        self.change(lambda record: record if keep(record) else None)
+
+    def change(self, decide: Callable[[JournalRecord], JournalRecord | None]) -> None:
+        """Change records or remove them (None), in one step; damaged lines are removed too."""
         with self._locked():
-            kept = [record for record in self.records() if keep(record)]
+            if not os.path.exists(self.path):
+                return
+            decided = map(decide, self.records())
+            kept = [record for record in decided if record is not None]
             lines = "".join(f"{_line(record)}\n" for record in kept)
             new = f"{self.path}.new"
             with open(open_private(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as file:

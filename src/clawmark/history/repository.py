@@ -285,6 +285,16 @@ def finish_replacement(folder: str) -> None:
     shutil.rmtree(old, ignore_errors=True)
 
 
+def remove_stale_locks(folder: str) -> None:
+    """Remove the lock files of a killed process; the caller holds the lock of `History`.
+
+    Dulwich refuses to write a file whose lock file exists."""
+    for at, _, names in os.walk(folder):
+        for name in names:
+            if name.endswith(".lock"):
+                os.unlink(os.path.join(at, name))
+
+
 def _open(folder: str) -> Repo:
     if os.path.isdir(folder):
         return Repo(folder)

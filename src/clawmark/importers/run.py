@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, NamedTuple
 
+from clawmark.composition.records import make_tombstones
 from clawmark.embed.services.remote import RemoteEmbedder
+from clawmark.history.tombstones import Tombstones
 from clawmark.importers.chats import chatgpt_notes, claude_notes
 from clawmark.importers.exports import conversations
 from clawmark.importers.folders import claude_code_notes, codex_notes, folder_notes
-from clawmark.importers.notes import FOLDER, Imported, Note, Skip, Target, digits_in, import_notes
+from clawmark.importers.notes import (
+    FOLDER,
+    Imported,
+    Note,
+    Skip,
+    Target,
+    digits_in,
+    digits_of,
+    import_notes,
+)
 from clawmark.importers.seeds import open_index
+from clawmark.text.forgetting import remove_entries
 
 if TYPE_CHECKING:
     from clawmark.memory import Memory
@@ -70,9 +82,24 @@ def run_import(
         return memory.replace(at, text, base, force=True)
 
     target = Target(existing, read, replace)
-    return import_notes(
-        source, notes_of(source, path), target, dry_run=dry_run, overwrite=overwrite
-    )
+    notes = without_forgotten(source, notes_of(source, path), make_tombstones(memory.places))
+    return import_notes(source, notes, target, dry_run=dry_run, overwrite=overwrite)
+
+
+def without_forgotten(
+    source: str, notes: Iterable[Note | Skip], tombstones: Tombstones
+) -> Iterator[Note | Skip]:
+    """Yield notes without what the user had forgotten."""
+    for note in notes:
+        if isinstance(note, Skip):
+            yield note
+            continue
+        body = remove_entries(note.body, tombstones.is_forgotten)
+        is_forgotten = tombstones.has_name("import", f"{source}/{digits_of(note.id)}")
+        if is_forgotten or not body.strip() or tombstones.is_forgotten(note.title):
+            yield Skip(note.id, "was forgotten")
+        else:
+            yield note._replace(body=body)
 
 
 def run_seeding(memory: Memory, database: str, *, dry_run: bool = False) -> Seeded:

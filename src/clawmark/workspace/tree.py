@@ -9,8 +9,8 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from typing import NamedTuple
 
 from clawmark.model.errors import NotText, PathDenied, WorkspaceError, WriteConflict
@@ -27,8 +27,11 @@ from clawmark.workspace.places import MEMORY_HINT, is_hidden, is_markdown, is_vi
 from clawmark.workspace.read import read_bytes
 from clawmark.workspace.temporary import sweep
 from clawmark.workspace.versions import keep_version
-from clawmark.workspace.write import ANCHOR, folder_for, refuse_read_only, translated
+from clawmark.workspace.write import ANCHOR, folder_for, refuse_read_only, replace, translated
 from clawmark.workspace.write_lock import locked
+
+ERASE_ATTEMPTS = 5
+"""How often to rewrite a file that another program changes at the same time."""
 
 
 class Entry(NamedTuple):
@@ -107,19 +110,39 @@ def read_exact(root: Folder, path: str) -> Exact | None:
         ) from error
 
 
-def delete_file(root: Folder, path: str, lock_dir: str | None) -> bool:
-    """Delete a file and keep a version of it; False if it does not exist."""
+def delete_file(root: Folder, path: str, lock_dir: str | None, *, keep: bool = True) -> bool:
+    """Delete a file; False if it does not exist. With `keep`, its text is kept as a version."""
     *parents, name = split_relative(path)
     with translated(path), locked(root, path, lock_dir):
         try:
             with folder_beneath(root, parents, path, ANCHOR) as folder:
                 _check_file(folder, name, path)
-                keep_version(lock_dir, root.path, path, read_bytes(root, path, path, ANCHOR))
+                if keep:
+                    keep_version(lock_dir, root.path, path, read_bytes(root, path, path, ANCHOR))
                 folder.unlink(name)
                 folder.sync()
         except FileNotFoundError:
             return False
     return True
+
+
+def erase(root: Folder, path: str, change: Callable[[str], str], lock_dir: str | None) -> bool:
+    """Change a text, or delete the file if it becomes empty, without keeping a version; return
+    whether it was changed."""
+    for _ in range(ERASE_ATTEMPTS):
+        current = read_exact(root, path)
+        text = change(current.text) if current is not None else ""
+        if current is None or text == current.text:
+            return False
+        with suppress(WriteConflict):  # it was changed between the two calls
+            if not text:
+                return delete_file(root, path, lock_dir, keep=False)
+            replace(root, path, text, current.hash, lock_dir=lock_dir, keep=False)
+            return True
+    raise WorkspaceError(
+        f"{shown(path)} kept changing while it was rewritten.",
+        hint="Close the program that rewrites it, and try again.",
+    )
 
 
 def delete_folder(root: Folder, path: str, lock_dir: str | None) -> bool:

@@ -12,6 +12,7 @@ import stat
 from _thread import allocate_lock  # a lock without `threading`, which costs a cold search 1 ms
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from clawmark.model.errors import PathDenied, WorkspaceError
@@ -50,6 +51,7 @@ class Workspace:
         media: MediaRules | None = None,
         counts: SharedCounts | None = None,
         journal: Callable[[], WriteJournal] | None = None,
+        is_forgotten: Callable[[str], bool] = lambda _: False,
     ) -> None:
         given = os.path.abspath(root)
         self.root = os.path.realpath(given)
@@ -65,6 +67,8 @@ class Workspace:
         self._counts = counts
         self._journal = journal
         """Opens the journal that every write is recorded in."""
+        self.is_forgotten = is_forgotten
+        """Whether the user had a text forgotten; automatic writes leave such text out."""
         self.denied = 0
         """How many paths were refused, for `status`."""
         self.changes = 0
@@ -252,6 +256,16 @@ class Workspace:
             new_hash = write.replace(root, place.relative, text, base_hash, lock_dir=self._lock_dir)
             self._finish(record)
             return new_hash
+
+    def erase(self, path: str, change: Callable[[str], str]) -> bool:
+        """Change a text without a trace: no version is kept and nothing is journalled.
+
+        A file whose text becomes empty is deleted. Return whether the file was changed."""
+        # Imported here: a search writes nothing.
+        tree = import_module("clawmark.workspace.tree")
+        with self._changing(), self._place(path, self._extras, writing=True) as (root, place):
+            is_changed: bool = tree.erase(root, place.relative, change, self._lock_dir)
+            return is_changed
 
     def read_exact(self, path: str) -> Exact | None:
         """Read a memory file unchanged, with the hash to replace it; None if it does not exist."""

@@ -72,16 +72,25 @@ def append(
 
 
 def replace(
-    root: Folder, path: str, text: str, base_hash: str, *, lock_dir: str | None = None
+    root: Folder,
+    path: str,
+    text: str,
+    base_hash: str,
+    *,
+    lock_dir: str | None = None,
+    keep: bool = True,
 ) -> str:
-    """Replace the text that has `base_hash` ("" if there is no file) and return the new hash."""
+    """Replace the text that has `base_hash` ("" if there is no file) and return the new hash.
+
+    With `keep`, the replaced text is kept as a version."""
     data = _encoded(text, path, MAX_FILE_BYTES)
     with translated(path), locked(root, path, lock_dir), folder_for(root, path) as (folder, name):
         current, info = _current(folder, name, path)
         current_hash = "" if info is None else _hash(current)
         if current_hash != base_hash:
             raise _conflict(path, base_hash, current_hash)
-        keep_version(lock_dir, root.path, path, current)
+        if keep:
+            keep_version(lock_dir, root.path, path, current)
         _put(folder, name, path, data, info, base_hash)
     return _hash(data)
 

@@ -181,4 +181,5 @@ def test_without_append_no_tool_writes(memory: Memory) -> None:
         "memory_search",
         "memory_get",
         "memory_append",
+        "memory_forget",
     ]

@@ -33,6 +33,7 @@ def test_both_apis_get_the_same_tools_in_their_own_shape(memory: Memory) -> None
         "memory_search",
         "memory_get",
         "memory_append",
+        "memory_forget",
     ]
 
 

@@ -134,7 +134,7 @@ def test_a_mistyped_verb_gets_a_suggestion(capsys: pytest.CaptureFixture[str]) -
 
 @pytest.mark.parametrize(
     "verb",
-    ["forget", "delete", "remove", "export", "uninstall", "unindex", "recall", "find", "list"],
+    ["delete", "remove", "export", "uninstall", "unindex", "recall", "find", "list"],
 )
 def test_an_unrelated_word_gets_no_suggestion(
     verb: str, capsys: pytest.CaptureFixture[str]

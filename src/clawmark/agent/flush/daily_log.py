@@ -15,7 +15,7 @@ from clawmark.agent.flush.new_lines import new_lines
 from clawmark.agent.flush.prompts import LOG, strip_no_reply
 from clawmark.agent.tools.arguments import read_arguments, text_argument
 from clawmark.agent.tools.base import Payload, Tool, complaint, unexpected
-from clawmark.agent.tools.gate import Refusal, refuse
+from clawmark.agent.tools.gate import FORGOTTEN, Refusal, refuse
 from clawmark.agent.tools.memory_get import get_tool
 from clawmark.agent.tools.policy import access_of
 from clawmark.model.documents import Written
@@ -139,6 +139,8 @@ class DailyLog:
             if not item.startswith("#"):
                 # Duplicates are removed later, line by line.
                 refusal = refuse(plain, target=FileText(path, ""))
+                if refusal is None and self._workspace.is_forgotten(plain):
+                    refusal = FORGOTTEN
             if refusal is None:
                 accepted.append(item)
             else:

@@ -158,7 +158,9 @@ def _review(parts: HeartbeatParts, state: HeartbeatState, *, force: bool) -> Hea
         return _with_waiting(parts, HeartbeatReport(because))
     if not force:
         _check_retry(state, inputs.now_ms, now)
-    draft = Draft(trusted(inputs.material), parts.redactor)
+    draft = Draft(
+        trusted(inputs.material), parts.redactor, is_forgotten=parts.workspace.is_forgotten
+    )
     try:
         turns = _ask(completer, parts, inputs, draft, now)
     except CompletionError:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import date, timedelta
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from clawmark.agent.flush.prompts import quoted
 from clawmark.agent.models.completer import Completer, Message, complete_with_tools
 from clawmark.agent.tools.arguments import read_arguments, text_argument
 from clawmark.agent.tools.base import Payload, Tool, complaint
-from clawmark.agent.tools.gate import refuse
+from clawmark.agent.tools.gate import FORGOTTEN, refuse
 from clawmark.model.errors import (
     ClawmarkError,
     NotText,
@@ -155,7 +155,7 @@ def propose(
 ) -> Proposal:
     """Let a model review the logs of the last days; raises CompletionError."""
     material = read_material(workspace, today, days)
-    draft = Draft(material, redactor)
+    draft = Draft(material, redactor, is_forgotten=workspace.is_forgotten)
     complete_with_tools(
         completer,
         SYSTEM,
@@ -244,7 +244,14 @@ def discard_proposal(folder: str) -> None:
 class Draft:
     """The text of MEMORY.md with the changes proposed so far."""
 
-    def __init__(self, material: Material, redactor: Redactor) -> None:
+    def __init__(
+        self,
+        material: Material,
+        redactor: Redactor,
+        *,
+        is_forgotten: Callable[[str], bool] = lambda _: False,
+    ) -> None:
+        self._is_forgotten = is_forgotten
         self.page = material.page
         self.reasons: list[str] = []
         self._material = material
@@ -308,6 +315,8 @@ class Draft:
         """Return a passage without secrets; raise ToolInputError if the write gate refuses it."""
         new = without_comments(new)
         refusal = refuse(new, target=FileText(LONG_TERM, page))
+        if refusal is None and self._is_forgotten(new):
+            refusal = FORGOTTEN
         if refusal is not None:
             raise ToolInputError(refusal.message, argument="new", hint=refusal.action)
         return self._redactor.remove(new)

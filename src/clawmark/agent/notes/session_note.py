@@ -179,6 +179,7 @@ def draft_note(
 
     `header` is an additional header line. A model may be called, so no lock must be held.
     """
+    messages = [one for one in messages if not parts.workspace.is_forgotten(one.text)]
     if not any(message.role == "user" for message in messages):
         return NoNote("empty")
     moment = _last_moment(messages, parts.now())

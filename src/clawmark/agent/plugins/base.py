@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from clawmark.agent.tools.base import Tool
+    from clawmark.agent.tools.memory_forget import Forgetter
     from clawmark.agent.tools.policy import Access
     from clawmark.embed.base import Embedder
     from clawmark.model.documents import Excerpt, Written
@@ -88,6 +89,8 @@ class PluginContext(NamedTuple):
     append: Callable[..., Written] = _cannot_append
     """`Memory.append`."""
     search_options: SearchOptions = SearchOptions()
+    forgetter: Forgetter | None = None
+    """Forgets what an agent wrote."""
 
 
 class FlushPolicy(NamedTuple):

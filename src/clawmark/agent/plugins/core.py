@@ -49,7 +49,8 @@ class MemoryCore:
         self._context = context
 
     def tools(self, session: PluginSession, *, append: bool) -> list[Tool]:
-        """Return `memory_search` and `memory_get`, and `memory_append` where it is allowed."""
+        """Return `memory_search` and `memory_get`, and where writing is allowed `memory_append` and
+        `memory_forget`."""
         context, options = self._context, self._context.search_options
         tools = tools_for(
             session.access,
@@ -68,6 +69,7 @@ class MemoryCore:
             min_score=options.min_score,
             sources=options.sources,
             notebook=self._notebook() if append else None,
+            forgetter=context.forgetter if append else None,
         )
         absent = () if options.enabled else ("memory_search", "memory_get")
         return [tool for tool in tools if tool.name not in absent]
@@ -96,6 +98,7 @@ class MemoryCore:
             read_lines=context.workspace.read_lines,
             append=lambda entry, to, moment: context.append(entry, to=to, at=moment),
             redactor=context.redactor,
+            is_forgotten=context.workspace.is_forgotten,
         )
 
 

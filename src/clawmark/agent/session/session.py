@@ -96,6 +96,18 @@ class SessionStore:
             statefile.save(self.path, sessions, durable=True)
             return _entry(key, sessions[key])
 
+    def remove(self, is_unwanted: Callable[[SessionEntry], bool]) -> int:
+        """Remove sessions, and return how many."""
+        if not os.path.exists(self.path):
+            return 0
+        with self._locked():
+            sessions = self._load(heal=True)
+            gone = [key for key, given in sessions.items() if is_unwanted(_entry(key, given))]
+            if gone:
+                kept = {key: sessions[key] for key in sessions if key not in gone}
+                statefile.save(self.path, kept, durable=True)
+            return len(gone)
+
     @contextmanager
     def _locked(self) -> Iterator[None]:
         try:

@@ -1,4 +1,5 @@
-"""The tools of an agent: `memory_search`, `memory_get` and, optionally, `memory_append`."""
+"""The tools of an agent: `memory_search`, `memory_get` and, optionally, `memory_append` and
+`memory_forget`."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ from collections.abc import Collection
 
 from clawmark.agent.tools.base import Payload, Tool, as_anthropic, as_openai, render
 from clawmark.agent.tools.memory_append import Notebook, append_tool
+from clawmark.agent.tools.memory_forget import Forgetter, forget_tool
 from clawmark.agent.tools.memory_get import Read, ReadAsOf, get_tool
 from clawmark.agent.tools.memory_search import Search, search_tool
 from clawmark.agent.tools.policy import Access, access_of
@@ -70,8 +72,11 @@ def tools_for(
     notebook: Notebook | None = None,
     sources: Collection[str] = ("memory",),
     read_as_of: ReadAsOf | None = None,
+    forgetter: Forgetter | None = None,
 ) -> list[Tool]:
-    """Return the tools for sessions with this access; the arguments are those of `make_tools`."""
+    """Return the tools for sessions with this access; the arguments are those of `make_tools`.
+
+    With a `forgetter`, private sessions also get `memory_forget`."""
     tools = [
         search_tool(
             search,
@@ -85,4 +90,6 @@ def tools_for(
     ]
     if notebook is not None and access.writes:
         tools.append(append_tool(notebook, session_key or ""))
+    if forgetter is not None and access.writes:
+        tools.append(forget_tool(forgetter))
     return tools

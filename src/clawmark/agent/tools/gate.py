@@ -33,6 +33,14 @@ class Refusal(NamedTuple):
     action: str
 
 
+FORGOTTEN = Refusal(
+    "forgotten",
+    "The user had this forgotten.",
+    "Leave it out. The user can write it again: clawmark remember TEXT.",
+)
+"""For a text that an agent, an import or a program would bring back."""
+
+
 def refuse(
     text: str,
     *,

@@ -17,7 +17,7 @@ from clawmark.agent.tools.arguments import (
     text_argument,
 )
 from clawmark.agent.tools.base import Payload, Tool, complaint, unexpected
-from clawmark.agent.tools.gate import LONGEST, Refusal, refuse
+from clawmark.agent.tools.gate import FORGOTTEN, LONGEST, Refusal, refuse
 from clawmark.model.documents import Excerpt, Written
 from clawmark.model.errors import ClawmarkError, ToolInputError, WorkspaceError
 from clawmark.text.chunking.tokens import well_formed
@@ -82,6 +82,8 @@ class Notebook(NamedTuple):
 
     redactor: Redactor
     """Finds secrets, which are refused."""
+    is_forgotten: Callable[[str], bool] = lambda _: False
+    """Whether the user had a text forgotten."""
 
     def check(self, text: str, to: str, day: str, session_key: str | None = None) -> Refusal | None:
         """Return why a text must not be added to a file (`""` is the log of the day), or None.
@@ -143,6 +145,8 @@ def _append(notebook: Notebook, session_key: str, arguments: Mapping[str, object
     moment = notebook.now()  # read once, so that the checked day is the one that is written to
     plain = without_recent_time(text, f"{moment:%H:%M}")
     refusal = notebook.check(plain, file, moment.date().isoformat(), session_key)
+    if refusal is None and notebook.is_forgotten(plain):
+        refusal = FORGOTTEN
     if refusal is not None:
         return _not_written(
             {"reason": refusal.reason, "error": refusal.message, "action": refusal.action}

@@ -206,6 +206,22 @@ def set_aside(path: str, kind: str) -> str:
     return aside
 
 
+def remove_set_aside(path: str) -> None:
+    """Delete the damaged indexes that were set aside; those of other programs stay."""
+    folder, name = os.path.split(path)
+    try:
+        entries = os.listdir(folder or ".")
+    except FileNotFoundError:
+        return
+    for entry in entries:
+        rest = entry.removeprefix(f"{name}.")
+        kind, dash, number = rest.partition("-")
+        digits = number.removesuffix("-wal").removesuffix("-shm").removesuffix("-journal")
+        is_ours = rest != entry and dash and kind != "foreign" and digits.isdecimal()
+        if is_ours and os.path.isfile(os.path.join(folder, entry)):
+            _remove(os.path.join(folder, entry))
+
+
 def _is_foreign(path: str) -> bool:
     """Return whether this is an intact database of another program, or not a file at all."""
     if not_a_file(path):

@@ -31,7 +31,7 @@ def names(memory: Memory) -> list[str]:
     return [tool.name for tool in memory.tools(append=True)]
 
 
-CORE_TOOLS = ["memory_search", "memory_get", "memory_append"]
+CORE_TOOLS = ["memory_search", "memory_get", "memory_append", "memory_forget"]
 
 
 def test_a_plugin_replaces_the_tools_and_the_prompt_section(site: Path, tmp_path: Path) -> None:

@@ -45,6 +45,8 @@ def capture(
         return []
     kept: list[Stored] = []
     for statement in islice(_stated(turn, settings, redactor), MOST_CANDIDATES):
+        if backend.files.workspace.is_forgotten(statement.text):
+            continue
         note = Note(
             text=statement.text,
             category=statement.category,

@@ -16,7 +16,7 @@ from clawmark.agent.tools.arguments import (
     whole_argument,
 )
 from clawmark.agent.tools.base import Payload, Tool, complaint, unexpected
-from clawmark.agent.tools.gate import LONGEST, refuse
+from clawmark.agent.tools.gate import FORGOTTEN, LONGEST, refuse
 from clawmark.agent.tools.policy import unavailable
 from clawmark.backends.lancedb.backend import LanceBackend
 from clawmark.backends.lancedb.entries import (
@@ -167,6 +167,8 @@ def _store(parts: Parts, session: PluginSession, arguments: Mapping[str, object]
     refusal = refuse(
         text, target=FileText("", ""), entries_today=entries_today, redactor=parts.redactor
     )
+    if refusal is None and parts.backend.files.workspace.is_forgotten(text):
+        refusal = FORGOTTEN
     if refusal is not None:
         return {"reason": refusal.reason, "error": refusal.message, "action": refusal.action}
     note = Note(

@@ -1,0 +1,1 @@
+"""Forget for good: a plan of every place where a text lives, its execution, and what is left."""

@@ -1,0 +1,109 @@
+"""Build what forgetting works with from the settings of a memory."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from clawmark import composition
+from clawmark.agent.forget.own import find_own, forget_own
+from clawmark.agent.forget.parts import ForgetParts
+from clawmark.agent.forget.plan import make_plan
+from clawmark.agent.forget.run import finish_interrupted, forget
+from clawmark.agent.forget.values import ForgetPlan, ForgetReport, Selection
+from clawmark.agent.plugins.lancedb.settings import read_settings
+from clawmark.agent.session.setup import model_name
+from clawmark.backends.lancedb.table import MemoryTable
+from clawmark.backends.qmd.erase import erase as erase_qmd
+from clawmark.composition.records import history_folder, make_journal, make_tombstones
+from clawmark.embed.services.remote import RemoteEmbedder
+from clawmark.history.history import History
+from clawmark.model.errors import ClawmarkError, ConfigError
+from clawmark.store.sqlite.store import SqliteStore
+
+if TYPE_CHECKING:
+    from clawmark.memory import Memory
+
+__all__ = [
+    "ForgetPlan",
+    "ForgetReport",
+    "Selection",
+    "find_own",
+    "finish_interrupted",
+    "forget",
+    "forget_own",
+    "make_plan",
+]
+
+LANCEDB = "memory-lancedb"
+
+
+def make_parts(memory: Memory, store: SqliteStore, sync_index: Callable[[], object]) -> ForgetParts:
+    """Return the places of a memory."""
+    places = memory.places
+    folder = history_folder(places)
+    return ForgetParts(
+        workspace=memory.workspace,
+        transcripts=memory.workspace.sessions or composition.open_sessions(places, memory.settings),
+        session_folders=tuple(dict.fromkeys((places.sessions_dir, places.conversations_dir))),
+        state_dir=places.state_dir,
+        agent_folder=os.path.dirname(folder),
+        versions_folder=os.path.join(places.state_dir, "versions"),
+        journal=make_journal(places, memory.settings),
+        history=History(folder),
+        tombstones=make_tombstones(places),
+        sources=composition.source_file(places),
+        store=store,
+        sync_index=sync_index,
+        clear_backends=lambda: _clear_backends(memory),
+        providers=_providers(memory),
+        today=memory.today,
+        now=memory.now,
+    )
+
+
+def finish_or_log(parts: ForgetParts) -> None:
+    """Finish an interrupted forget for a command that does something else."""
+    try:
+        finish_interrupted(parts)
+    except ClawmarkError as error:
+        logging.getLogger("clawmark.forget").warning(
+            "an interrupted forget is not finished: %s", error.message
+        )
+
+
+def _clear_backends(memory: Memory) -> None:
+    """Remove what other backends have stored; it is made again from the files."""
+    places = memory.places
+    qmd = os.path.join(places.state_dir, "qmd", places.agent_id)
+    if os.path.isdir(qmd):
+        export = memory.settings.memory.qmd.sessions.export_dir or os.path.join(qmd, "sessions")
+        erase_qmd(qmd, os.path.realpath(os.path.expanduser(export)))
+    _clear_table(memory)
+
+
+def _clear_table(memory: Memory) -> None:
+    """Bring the LanceDB table up to date, or delete it if it is not in use."""
+    config = memory.settings.plugins.entry(LANCEDB).config
+    try:
+        folder = read_settings(config, os.environ).db_path
+    except ConfigError:
+        folder = ""
+    folder = folder or os.path.join(memory.places.state_dir, "memory", "lancedb")
+    table = MemoryTable(os.path.join(folder, memory.places.agent_id))
+    if table.exists():
+        table.drop()  # the next sync of the plugin makes it again from memory/captured
+
+
+def _providers(memory: Memory) -> tuple[str, ...]:
+    """Return the services that texts may have been sent to."""
+    embedders = (*memory.choice.embedders, *memory.choice.fallbacks)
+    found = [
+        f"The embedding service {one.identity.provider} ({one.identity.model})"
+        for one in embedders
+        if isinstance(one, RemoteEmbedder)
+    ]
+    model = model_name(memory.settings, os.environ)
+    return (*dict.fromkeys(found), *([f"The chat model {model}"] if model else []))

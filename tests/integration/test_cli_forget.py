@@ -1,0 +1,84 @@
+"""`clawmark forget` in processes of its own: the plan, the confirmation and the report."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+from pathlib import Path
+
+import pytest
+from commands import CLAWMARK, HANG_SECONDS, Place, new_place, says_one_clear_thing
+from forget_scene import CANARY, SECRET, traces
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    made = new_place(tmp_path)
+    made.write("MEMORY.md", f"# Facts\n\n- Ann prefers tea.\n- {SECRET}.\n")
+    assert made.run("remember", "--force", SECRET).code == 0
+    assert made.run("index").code == 0
+    return made
+
+
+def test_the_plan_is_shown_and_nothing_is_changed(place: Place) -> None:
+    before = traces(place.workspace, place.state)
+    shown = place.run("forget", CANARY, "--dry-run")
+    assert shown.code == 0 and "memory files (2)" in shown.out
+    assert "MEMORY.md#L4" in shown.out and "what cannot be reached" in shown.out
+    assert place.run("forget", CANARY, "--json").json()["done"] is False
+    unasked = place.run("forget", CANARY)
+    assert unasked.code == 2 and "--yes" in unasked.err
+    assert traces(place.workspace, place.state) == before
+
+
+def test_a_confirmed_plan_is_carried_out(place: Place) -> None:
+    done = place.run("forget", CANARY, "--yes")
+    assert done.code == 0 and "Forgotten: 2 memory files changed" in done.out
+    assert traces(place.workspace, place.state) == []
+    nothing = place.run("forget", CANARY, "--yes")
+    assert nothing.code == 0 and "Nothing was found" in nothing.out
+    assert place.run("index", "--force").code == 0
+    assert traces(place.workspace, place.state) == []
+    assert "Ann prefers tea" in (place.workspace / "MEMORY.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize(("answer", "is_done"), [("n\n", False), ("\n", False), ("y\n", True)])
+def test_a_person_is_asked_on_a_terminal(place: Place, answer: str, is_done: bool) -> None:
+    controller, terminal = pty.openpty()
+    try:
+        os.write(controller, answer.encode())
+        ran = subprocess.run(
+            [*CLAWMARK, "forget", CANARY],
+            stdin=terminal,
+            capture_output=True,
+            text=True,
+            env=place.environment({"TERM": "xterm"}),
+            timeout=HANG_SECONDS,
+            check=False,
+        )
+    finally:
+        os.close(controller)
+        os.close(terminal)
+    assert ran.returncode == 0 and "It cannot be undone" in ran.stdout
+    assert (traces(place.workspace, place.state) == []) is is_done
+    assert ("nothing was forgotten" in ran.stderr) is not is_done
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (),
+        ("text", "--path", "MEMORY.md"),
+        ("--path", "memory/none.md"),
+        ("--lines", "MEMORY.md"),
+        ("--session", "nobody"),
+        ("--source", "nothing"),
+        ("--since", "yesterday-ish"),
+        ("--since", "2d"),
+    ],
+)
+def test_bad_input_is_one_clear_sentence(place: Place, words: tuple[str, ...]) -> None:
+    ran = place.run("forget", *words, "--yes")
+    assert ran.code == 2
+    assert says_one_clear_thing(ran)
