@@ -11,7 +11,7 @@ import contextlib
 import os
 import shutil
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from dulwich.diff_tree import tree_changes
@@ -23,7 +23,6 @@ from dulwich.errors import (
     ObjectMissing,
     WrongObjectException,
 )
-from dulwich.index import commit_tree
 from dulwich.object_store import iter_tree_contents
 from dulwich.objects import Blob, Commit, ObjectID, ShaFile, Tree
 from dulwich.refs import Ref
@@ -34,7 +33,7 @@ from clawmark.system.private_files import make_private_folder
 
 BRANCH = Ref(b"refs/heads/main")
 AUTHOR = b"Clawmark <clawmark@localhost>"
-FILE_MODE = 0o100644
+FILE_MODE, FOLDER_MODE = 0o100644, 0o040000
 DAMAGE = (
     ApplyDeltaError,
     ChecksumMismatch,
@@ -49,6 +48,8 @@ DAMAGE = (
 """What dulwich raises for a repository that is not as it was written."""
 MOST_LOOSE = 256
 """Above this many loose objects they are packed."""
+MANY = 32
+"""Above this many files at once they are packed at once."""
 
 
 class Version(NamedTuple):
@@ -102,10 +103,25 @@ class Repository:
             entries = iter_tree_contents(self._repo.object_store, tree)
             return {os.fsdecode(entry.path): entry.sha.decode() for entry in entries}
 
+    def file(self, version: Version, path: str) -> str:
+        """Return the blob of one file of a version; empty if it did not exist."""
+        with _translated(self.folder):
+            found: bytes = self._commit(version.id.encode()).tree
+            for name in os.fsencode(path).split(b"/"):
+                tree = self._repo[found]
+                if not isinstance(tree, Tree) or name not in tree:
+                    return ""
+                found = tree[name][1]
+            return found.decode()
+
     def changes(self, version: Version) -> list[tuple[str, str]]:
         """Return the path and the kind (`add`, `modify`, `delete`) of each change of a version."""
+        return self.compare(version.parent, version)
+
+    def compare(self, old: str, version: Version) -> list[tuple[str, str]]:
+        """Return the same for everything that changed since the version with the id `old`."""
         with _translated(self.folder):
-            before = self._commit(version.parent.encode()).tree if version.parent else None
+            before = self._commit(old.encode()).tree if old else None
             tree = self._commit(version.id.encode()).tree
             found = tree_changes(self._repo.object_store, before, tree)
             sides = ((change.type, change.new or change.old) for change in found)
@@ -119,11 +135,19 @@ class Repository:
                 raise ValueError(f"{blob} is not a file")
             return found.as_raw_string()
 
-    def add(self, data: bytes) -> str:
-        """Store the bytes of a file and return its blob."""
-        blob = Blob.from_string(data)
-        self._repo.object_store.add_object(blob)
-        return blob.id.decode()
+    def add(self, texts: Sequence[bytes]) -> list[str]:
+        """Store the bytes of files and return their blobs."""
+        blobs = [Blob.from_string(data) for data in texts]
+        if len(blobs) > MANY:  # one file instead of many, which are synced one by one
+            self._repo.object_store.add_objects([(blob, None) for blob in blobs])
+        else:
+            self._add_missing(blobs)
+        return [blob.id.decode() for blob in blobs]
+
+    def _add_missing(self, objects: Sequence[ShaFile]) -> None:
+        for one in objects:
+            if one.id not in self._repo.object_store:
+                self._repo.object_store.add_object(one)
 
     def commit(self, files: Mapping[str, str], *, seconds: int, reason: str) -> Version | None:
         """Add a version with these files (path → blob); None if it equals the newest one."""
@@ -159,7 +183,11 @@ class Repository:
                         before = self.read(blob)
                         after = change(path, before)
                         changed[path, blob] = (
-                            blob if after == before else None if after is None else self.add(after)
+                            blob
+                            if after == before
+                            else None
+                            if after is None
+                            else self.add([after])[0]
                         )
                     new = changed[path, blob]
                     if new is not None:
@@ -182,14 +210,21 @@ class Repository:
         return total
 
     def _write_tree(self, files: Mapping[str, str]) -> ObjectID:
-        blobs = [
-            (os.fsencode(path), ObjectID(blob.encode()), FILE_MODE) for path, blob in files.items()
-        ]
-        if not blobs:
-            tree = Tree()
-            self._repo.object_store.add_object(tree)
-            return tree.id
-        return commit_tree(self._repo.object_store, blobs)
+        """Store the folders of some files (path → blob) and return that of the root."""
+        folders: dict[bytes, Tree] = {b"": Tree()}
+        for path, blob in files.items():
+            folder, _, name = os.fsencode(path).rpartition(b"/")
+            while folder not in folders:
+                folders[folder] = Tree()
+                folder = folder.rpartition(b"/")[0]
+            folder = os.fsencode(path).rpartition(b"/")[0]
+            folders[folder].add(name, FILE_MODE, ObjectID(blob.encode()))
+        for folder in sorted(folders, key=lambda one: one.count(b"/"), reverse=True):
+            if folder:
+                above, _, name = folder.rpartition(b"/")
+                folders[above].add(name, FOLDER_MODE, folders[folder].id)
+        self._add_missing(list(folders.values()))
+        return folders[b""].id
 
     def _new_commit(
         self, tree: ObjectID, parents: list[ObjectID], seconds: int, reason: str

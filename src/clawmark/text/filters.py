@@ -23,7 +23,7 @@ def make_filters(
     today: Callable[[], str],
 ) -> Filters:
     """Return the parsed filters; None and blank text mean that a filter was not given."""
-    first, last = _day("since", since, today), _day("until", until, today)
+    first, last = parse_day("since", since, today), parse_day("until", until, today)
     if first and last and first > last:
         raise FilterError(
             f"since ({first}) is after until ({last}), so nothing can match.",
@@ -40,7 +40,7 @@ def make_filters(
     return Filters(since=first, until=last, path=pattern, source=(source or "").strip())
 
 
-def _day(name: str, given: str | None, today: Callable[[], str]) -> str:
+def parse_day(name: str, given: str | None, today: Callable[[], str]) -> str:
     """Return YYYY-MM-DD for a day, a date and time, or `7d` or `2w` before today."""
     text = (given or "").strip()
     if not text:
