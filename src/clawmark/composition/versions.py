@@ -8,6 +8,7 @@ from datetime import datetime
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from clawmark.composition import event_counts
 from clawmark.composition.records import history_folder, make_journal
 from clawmark.config.paths import Places
 from clawmark.config.schema import Settings
@@ -35,7 +36,12 @@ def make_recorder(places: Places, settings: Settings, workspace: Workspace) -> R
     """Return what records a workspace; None if the settings say that nothing is recorded."""
     if not settings.memory.history.enabled:
         return None
-    return Recorder(workspace, history_folder(places), lambda: open_history(places, settings))
+    return Recorder(
+        workspace=workspace,
+        folder=history_folder(places),
+        open_history=lambda: open_history(places, settings),
+        note_failure=lambda: event_counts(places).add("historyFailures"),
+    )
 
 
 def make_workspace_history(

@@ -15,11 +15,16 @@ from typing import NamedTuple
 
 from clawmark.history import recorded_files
 from clawmark.history.recorded_files import NOTHING, RecordedFiles, state_of
-from clawmark.history.repository import Repository, Version, finish_replacement
+from clawmark.history.repository import (
+    Repository,
+    Version,
+    finish_replacement,
+    remove_leftovers,
+)
 from clawmark.model.errors import ClawmarkError, WorkspaceError
 from clawmark.model.values import FileState
 from clawmark.system import file_lock
-from clawmark.system.private_files import make_private_folder
+from clawmark.system.private_files import make_private_folder, open_private
 
 GRAIN_NS = 100_000_000
 """A file that changed this shortly before it was read may change again without a new time."""
@@ -265,10 +270,15 @@ class History:
         if descriptor is None:
             yield None
             return
+        busy = f"{self.folder}.busy"
         try:
             finish_replacement(self.folder)
+            if os.path.exists(busy):  # a process was killed while it changed the repository
+                remove_leftovers(self.folder)
+            os.close(open_private(busy, os.O_WRONLY | os.O_CREAT))
             with closing(Repository(self.folder)) as repository:
                 yield repository
+            os.unlink(busy)
         finally:
             file_lock.release(descriptor)
 

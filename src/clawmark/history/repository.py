@@ -307,15 +307,28 @@ def finish_replacement(folder: str) -> None:
     shutil.rmtree(old, ignore_errors=True)
 
 
+def remove_leftovers(folder: str) -> None:
+    """Remove the locks and unfinished files of a process that was killed; the caller holds the lock
+    of the history."""
+    for here, _, names in os.walk(folder):
+        for name in names:
+            if name.endswith(".lock") or name.startswith("tmp"):
+                os.unlink(os.path.join(here, name))
+
+
 def _open(folder: str) -> Repo:
     if os.path.isdir(folder):
         return Repo(folder)
-    make_private_folder(folder)
-    repo = Repo.init_bare(folder, default_branch=b"main")
-    config = repo.get_config()
-    config.set((b"core",), b"fsyncObjectFiles", True)
-    config.write_to_path()
-    return repo
+    # Complete before it has its name: a process may be killed in between.
+    new = f"{folder}.new"
+    shutil.rmtree(new, ignore_errors=True)
+    make_private_folder(new)
+    with contextlib.closing(Repo.init_bare(new, default_branch=b"main")) as repo:
+        config = repo.get_config()
+        config.set((b"core",), b"fsyncObjectFiles", True)
+        config.write_to_path()
+    os.rename(new, folder)
+    return Repo(folder)
 
 
 def damaged(folder: str, error: Exception) -> HistoryDamaged:

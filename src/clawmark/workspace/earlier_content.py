@@ -20,14 +20,21 @@ def describe(data: bytes | None, base_hash: str) -> BytesWritten:
 
 
 def put_back(
-    root: Folder, path: str, data: bytes | None, base_hash: str, lock_dir: str | None
+    root: Folder,
+    path: str,
+    data: bytes | None,
+    base_hash: str,
+    *,
+    lock_dir: str | None,
+    keep: bool,
 ) -> None:
     """Replace the content that has `base_hash` ("" if there is no file); None deletes the file.
 
-    WriteConflict if the content is another one. What is replaced is kept as a version."""
+    WriteConflict if the content is another one. With `keep`, a version of what is replaced is
+    kept."""
     if data is not None:
-        put(root, path, data, base_hash, lock_dir=lock_dir)
-    elif not delete_file(root, path, lock_dir, base_hash):
+        put(root, path, data, base_hash, lock_dir=lock_dir, keep=keep)
+    elif not delete_file(root, path, lock_dir, base_hash, keep=keep):
         raise conflict(path, base_hash, "")
 
 

@@ -114,8 +114,10 @@ def read_exact(root: Folder, path: str) -> Exact | None:
         ) from error
 
 
-def delete_file(root: Folder, path: str, lock_dir: str | None, base_hash: str = "") -> bool:
-    """Delete a file and keep a version of it; False if it does not exist.
+def delete_file(
+    root: Folder, path: str, lock_dir: str | None, base_hash: str = "", *, keep: bool = True
+) -> bool:
+    """Delete a file; False if it does not exist. With `keep`, a version of it is kept.
 
     With `base_hash`, only a file with that content is deleted; WriteConflict for any other."""
     *parents, name = split_relative(path)
@@ -126,7 +128,8 @@ def delete_file(root: Folder, path: str, lock_dir: str | None, base_hash: str = 
                 data = read_bytes(root, path, path, ANCHOR)
                 if base_hash and digest(data) != base_hash:
                     raise conflict(path, base_hash, digest(data))
-                keep_version(lock_dir, root.path, path, data)
+                if keep:
+                    keep_version(lock_dir, root.path, path, data)
                 folder.unlink(name)
                 folder.sync()
         except FileNotFoundError:

@@ -264,17 +264,27 @@ class Workspace:
             return new_hash
 
     def put_back(
-        self, path: str, data: bytes | None, base_hash: str, *, origin: Origin, undoes: str = ""
+        self,
+        path: str,
+        data: bytes | None,
+        base_hash: str,
+        *,
+        origin: Origin,
+        undoes: str = "",
+        keep: bool = True,
     ) -> None:
         """Replace the content that has `base_hash` by an earlier one; None deletes the file.
 
-        The entries of the earlier content keep the origins that the journal has for them."""
+        With `keep`, what is replaced is kept as one of the last three texts. The entries of the
+        earlier content keep the origins that the journal has for them."""
         # Imported here, as below: only `clawmark restore` and `clawmark undo` need it.
         earlier = import_module("clawmark.workspace.earlier_content")
         with self._changing(), self._place(path, self._extras, writing=True) as (root, place):
             written = earlier.describe(data, base_hash)
             record = self._begin(origin, place.path, "", written, undoes)
-            earlier.put_back(root, place.relative, data, base_hash, self._lock_dir)
+            earlier.put_back(
+                root, place.relative, data, base_hash, lock_dir=self._lock_dir, keep=keep
+            )
             self._finish(record)
 
     def read_bytes(self, path: str) -> bytes | None:

@@ -101,15 +101,24 @@ def text_bytes(text: str, path: str) -> bytes:
 
 
 def put(
-    root: Folder, path: str, data: bytes, base_hash: str, *, lock_dir: str | None = None
+    root: Folder,
+    path: str,
+    data: bytes,
+    base_hash: str,
+    *,
+    lock_dir: str | None = None,
+    keep: bool = True,
 ) -> str:
-    """Replace the bytes that have `base_hash` ("" if there is no file) and return the new hash."""
+    """Replace the bytes that have `base_hash` ("" if there is no file) and return the new hash.
+
+    With `keep`, a version of what is replaced is kept."""
     with translated(path), locked(root, path, lock_dir), folder_for(root, path) as (folder, name):
         current, info = _current(folder, name, path)
         current_hash = "" if info is None else digest(current)
         if current_hash != base_hash:
             raise conflict(path, base_hash, current_hash)
-        keep_version(lock_dir, root.path, path, current)
+        if keep:
+            keep_version(lock_dir, root.path, path, current)
         _put(folder, name, path, data, info, base_hash)
     return digest(data)
 

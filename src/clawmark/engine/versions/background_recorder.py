@@ -32,6 +32,7 @@ class BackgroundRecorder:
         self._state = threading.Condition()
         self._first = self._last = 0.0
         self._is_closing = False
+        self._recordings = 0
         self._thread: threading.Thread | None = None
         self.pid = os.getpid()
 
@@ -59,9 +60,17 @@ class BackgroundRecorder:
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join()
 
+    def wait_for_recording(self, timeout: float) -> bool:
+        """Wait until something was recorded; False after `timeout` seconds."""
+        with self._state:
+            return self._state.wait_for(lambda: self._recordings > 0, timeout)
+
     def _work(self) -> None:
         while self._wait_for_quiet():
             self._record()
+            with self._state:
+                self._recordings += 1
+                self._state.notify_all()
 
     def _wait_for_quiet(self) -> bool:
         """Wait until changes have stopped; False when it is time to end."""

@@ -28,9 +28,14 @@ class Recorder:
     """Records one workspace. Methods may be called by several threads and processes at once."""
 
     def __init__(
-        self, workspace: Workspace, folder: str, open_history: Callable[[], History]
+        self,
+        workspace: Workspace,
+        folder: str,
+        open_history: Callable[[], History],
+        note_failure: Callable[[], None] = lambda: None,
     ) -> None:
         self._workspace = workspace
+        self._note_failure = note_failure
         self._folder = folder
         self._open_history = open_history
 
@@ -54,8 +59,10 @@ class Recorder:
         try:
             self.record(reason, unlisted=unlisted)
         except HistoryDamaged as error:
+            self._note_failure()
             self._begin_again(error, reason)
         except (ClawmarkError, OSError) as error:
+            self._note_failure()
             _LOG.warning("the history could not be recorded: %s", error)
 
     def _begin_again(self, damage: HistoryDamaged, reason: str) -> None:

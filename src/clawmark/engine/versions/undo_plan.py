@@ -31,7 +31,7 @@ class CannotUndo(NamedTuple):
 
 
 class NotWritten(NamedTuple):
-    """The write was interrupted before it changed the file."""
+    """The write did not change the file: it wrote the same text, or was interrupted."""
 
 
 Decision: TypeAlias = PutBack | CannotUndo | NotWritten
@@ -71,6 +71,8 @@ def decide(
         return _without_append(record, current)
     if not written.digest and not written.base:
         return CannotUndo("the journal does not say which bytes were written")
+    if written.base == written.digest:
+        return NotWritten()
     if digest_of(current) != written.digest:
         return CannotUndo("the file has changed since") if record.done else NotWritten()
     if not written.base:

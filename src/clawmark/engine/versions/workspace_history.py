@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from typing import NamedTuple
 
@@ -45,6 +45,8 @@ class FileChange(NamedTuple):
     """The version that is restored."""
     write: JournalRecord | None = None
     """The write that is taken back."""
+    is_recorded: bool = False
+    """Whether the history has the content before, so that no other copy of it is kept."""
 
     @property
     def diff(self) -> str:
@@ -201,7 +203,13 @@ class WorkspaceHistory:
             current = self._workspace.read_bytes(record.path)
             match undo_plan.decide(record, current, partial(self._find_text, record.path)):
                 case PutBack(data):
-                    return FileChange(path=record.path, before=current, after=data, write=record)
+                    return FileChange(
+                        path=record.path,
+                        before=current,
+                        after=data,
+                        write=record,
+                        is_recorded=self._is_recorded(record.path, current),
+                    )
                 case CannotUndo(reason):
                     raise self._refusal(record, current, reason)
                 case NotWritten():
@@ -226,6 +234,7 @@ class WorkspaceHistory:
                 digest_of(change.before),
                 origin=UNDO if change.write else RESTORE,
                 undoes=change.write.id if change.write else "",
+                keep=not change.is_recorded,
             )
         elif change.version is not None:
             self._finish_restore(change)
@@ -255,6 +264,14 @@ class WorkspaceHistory:
         except HistoryDamaged:
             return  # an undo needs the journal and the kept texts only
 
+    def _is_recorded(self, path: str, content: bytes | None) -> bool:
+        """Whether the newest version has this content of a file."""
+        try:
+            newest = self._history.newest
+            return newest is not None and self._history.read(newest, path) == content
+        except HistoryDamaged:
+            return False
+
     def _find_text(self, path: str, digest: str) -> bytes | None:
         """Return an earlier text of a file by its hash, from the kept texts or the history."""
         for text in self._workspace.kept_texts(path):
@@ -270,7 +287,7 @@ class WorkspaceHistory:
         written = datetime.fromisoformat(record.time)
         who = "user" if record.origin.actor == "user" else record.origin.actor
         try:
-            version = self._history.at(written)
+            version = self._history.at(written + timedelta(seconds=1))
             before = self._history.read(version, record.path) if version else None
         except HistoryDamaged:
             before = None
