@@ -107,12 +107,13 @@ class Repository:
         """Return the blob of one file of a version; empty if it did not exist."""
         with _translated(self.folder):
             found: bytes = self._commit(version.id.encode()).tree
+            mode = FOLDER_MODE
             for name in os.fsencode(path).split(b"/"):
                 tree = self._repo[found]
                 if not isinstance(tree, Tree) or name not in tree:
                     return ""
-                found = tree[name][1]
-            return found.decode()
+                mode, found = tree[name]
+            return found.decode() if mode == FILE_MODE else ""
 
     def changes(self, version: Version) -> list[tuple[str, str]]:
         """Return the path and the kind (`add`, `modify`, `delete`) of each change of a version."""

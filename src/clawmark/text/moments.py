@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, time, timedelta
+from datetime import date, datetime, time, timedelta
 
 from clawmark.model.errors import FilterError
 from clawmark.text.filters import parse_day
@@ -22,7 +22,10 @@ def parse_moment(text: str, now: datetime) -> datetime:
     today = now.date().isoformat()
     named = time_expressions(text, today) if not text[:1].isdigit() else []
     day = named[0][1] if named else parse_day("The version", text, lambda: today)
-    if not day:
-        raise FilterError("The version is empty.", argument="version", hint="Write an id or a day.")
-    midnight = datetime.combine(datetime.fromisoformat(day).date(), time(), tzinfo=now.tzinfo)
-    return midnight + timedelta(days=1)
+    try:
+        midnight = datetime.combine(date.fromisoformat(day), time(), tzinfo=now.tzinfo)
+        return midnight + timedelta(days=1)
+    except (ValueError, OverflowError):  # no day at all, or the last one there is
+        raise FilterError(
+            f"The version {text[:40]!a} is not a day.", argument="version", hint="Write YYYY-MM-DD."
+        ) from None
