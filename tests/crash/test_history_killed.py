@@ -16,7 +16,8 @@ from typing import NamedTuple
 import pytest
 
 from clawmark import Memory
-from clawmark.engine.versions.workspace_history import NothingToUndo, WorkspaceHistory
+from clawmark.engine.versions.workspace_history import WorkspaceHistory
+from clawmark.model.errors import NothingToUndo
 from clawmark.model.provenance import Origin
 
 AGENT = Origin("agent", "tool", "agent", session="agent:main:main")

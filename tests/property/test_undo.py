@@ -12,9 +12,10 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from clawmark.engine.versions.recorder import Recorder
-from clawmark.engine.versions.workspace_history import NothingToUndo, WorkspaceHistory
+from clawmark.engine.versions.workspace_history import WorkspaceHistory
 from clawmark.history.history import History
 from clawmark.history.journal import Journal
+from clawmark.model.errors import NothingToUndo
 from clawmark.model.provenance import BY_USER, Origin
 from clawmark.workspace import Workspace
 from clawmark.workspace.versions import KEPT

@@ -8,7 +8,8 @@ from clawmark.cli.arguments import some_text
 from clawmark.cli.commands.restore import accept
 from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import emit, paint, place, say, say_diff
-from clawmark.engine.versions.workspace_history import FileChange, NothingToUndo
+from clawmark.engine.versions.workspace_history import FileChange
+from clawmark.model.errors import NothingToUndo
 
 EXAMPLES = """\
 examples:

@@ -16,7 +16,7 @@ from clawmark.engine.versions.undo_plan import CannotUndo, NotWritten, PutBack, 
 from clawmark.history.history import Change, History, VersionChanges, unified_diff
 from clawmark.history.journal import Journal
 from clawmark.history.repository import Version
-from clawmark.model.errors import HistoryDamaged, WorkspaceError
+from clawmark.model.errors import HistoryDamaged, NothingToUndo, WorkspaceError
 from clawmark.model.provenance import JournalRecord, Origin
 from clawmark.text.moments import parse_moment
 from clawmark.workspace import Workspace
@@ -52,18 +52,6 @@ class FileChange(NamedTuple):
     def diff(self) -> str:
         """The change as a unified diff; empty if the file is already as wanted."""
         return unified_diff(self.path, self.before, self.after)
-
-
-class NothingToUndo(WorkspaceError):
-    """Raised when the last write cannot be taken back, or there is none.
-
-    `diff` shows how the file has changed since, where the history knows that."""
-
-    exit_code = 3
-
-    def __init__(self, message: str, *, hint: str = "", diff: str = "") -> None:
-        super().__init__(message, hint=hint)
-        self.diff = diff
 
 
 class WorkspaceHistory:
