@@ -82,7 +82,7 @@ def history_findings(places: Places, settings: Settings, *, fix: bool) -> list[F
 
 def _examine(places: Places, settings: Settings, folder: str, *, fix: bool) -> Finding:
     try:
-        count = sum(1 for _ in open_history(places, settings).versions())
+        count = open_history(places, settings).check()
     except HistoryDamaged as error:
         if not fix:
             return Finding(level="problem", what=error.message, next_step=error.hint)
@@ -91,7 +91,7 @@ def _examine(places: Places, settings: Settings, folder: str, *, fix: bool) -> F
     except (ClawmarkError, OSError) as error:
         what = f"The history in {folder} cannot be read: {error}."
         return Finding(level="problem", what=what, next_step="Check its permissions.")
-    return Finding(level="ok", what=f"The history is sound: {count:,} versions.", next_step="")
+    return Finding(level="ok", what=f"The history is sound (versions: {count:,}).", next_step="")
 
 
 def _names(folder: str) -> list[str]:

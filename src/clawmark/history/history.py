@@ -230,6 +230,18 @@ class History:
             repository.rewrite(change)
             recorded_files.save(self.folder, NOTHING)
 
+    def check(self) -> int:
+        """Read every version and the files of the newest one, and return the number of versions;
+        HistoryDamaged if something cannot be read."""
+        repository = self._opened()
+        if repository is None:
+            return 0
+        with closing(repository):
+            versions = list(repository.versions())
+            for blob in set(repository.files(versions[0]).values()) if versions else ():
+                repository.read(blob)
+            return len(versions)
+
     def size(self) -> int:
         """Return the bytes that the history takes on disk."""
         repository = self._opened()
