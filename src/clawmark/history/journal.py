@@ -195,7 +195,8 @@ class Journal:
             try:
                 size = os.fstat(descriptor).st_size
                 # A line that a killed process left unfinished must not swallow this one.
-                torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
+                os.lseek(descriptor, max(0, size - 1), os.SEEK_SET)
+                torn = size > 0 and os.read(descriptor, 1) != b"\n"
                 os.write(descriptor, (b"\n" if torn else b"") + line.encode() + b"\n")
                 if durable:
                     os.fsync(descriptor)

@@ -29,6 +29,7 @@ from dulwich.refs import Ref
 from dulwich.repo import Repo
 
 from clawmark.model.errors import HistoryDamaged
+from clawmark.system import private_files
 from clawmark.system.private_files import make_private_folder
 
 BRANCH = Ref(b"refs/heads/main")
@@ -158,7 +159,7 @@ class Repository:
             if name and self._commit(name).tree == tree:
                 return None
             commit = self._new_commit(tree, [name] if name else [], seconds, reason)
-            self._repo.refs.set_if_equals(BRANCH, name, commit.id)
+            self._set_head(self._repo, commit.id)
             self._pack_when_many()
             return self._version(commit)
 
@@ -241,6 +242,11 @@ class Repository:
         self._repo.object_store.add_object(commit)
         return commit
 
+    @staticmethod
+    def _set_head(repo: Repo, head: ObjectID) -> None:
+        repo.refs[BRANCH] = head
+        os.chmod(os.path.join(repo.path, os.fsdecode(BRANCH)), private_files.FILE)
+
     def _head(self) -> ObjectID | None:
         name = self._repo.refs.read_ref(BRANCH)
         return ObjectID(name) if name else None
@@ -271,7 +277,7 @@ class Repository:
         try:
             if head is not None:
                 fresh.object_store.add_objects([(one, None) for one in self._reachable(head)])
-                fresh.refs[BRANCH] = head
+                self._set_head(fresh, head)
         finally:
             fresh.close()
         self._repo.close()
@@ -327,7 +333,12 @@ def _open(folder: str) -> Repo:
     with contextlib.closing(Repo.init_bare(new, default_branch=b"main")) as repo:
         config = repo.get_config()
         config.set((b"core",), b"fsyncObjectFiles", True)
+        config.set((b"core",), b"sharedRepository", b"0600")  # new files are for their owner only
         config.write_to_path()
+    for here, _, names in os.walk(new):
+        os.chmod(here, private_files.FOLDER)
+        for name in names:
+            os.chmod(os.path.join(here, name), private_files.FILE)
     os.rename(new, folder)
     return Repo(folder)
 
