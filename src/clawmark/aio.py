@@ -10,6 +10,7 @@ import os
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial, wraps
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from clawmark.agent.tools import Payload, Tool
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from clawmark.config.paths import Places
     from clawmark.config.schema import Loaded, Settings
     from clawmark.embed.base import Choice, Embedder
+    from clawmark.engine.versions.workspace_history import FileChange, HistoryEntry
     from clawmark.system.counters import Metrics
 
 P = ParamSpec("P")
@@ -85,6 +87,36 @@ class AsyncTool(NamedTuple):
     description: str
     parameters: Payload
     call: Callable[[object], Awaitable[Payload]]
+
+
+class AsyncHistory:
+    """`Memory.history`, whose calls are awaited."""
+
+    def __init__(self, memory: Memory, workers: Workers) -> None:
+        self._memory = memory
+        self._workers = workers
+
+    async def versions(self, path: str | None = None, count: int = 20) -> list[HistoryEntry]:
+        """Return the last versions in which a file or folder changed, or of all, newest first."""
+        memory = self._memory
+        return await self._workers.run(lambda: list(islice(memory.history.versions(path), count)))
+
+    async def diff(self, path: str = "", old: str = "", new: str = "") -> str:
+        """Return a unified diff between two versions, or of the last change."""
+        return await self._workers.run(lambda: self._memory.history.diff(path, old, new))
+
+    async def read(self, path: str, version: str) -> bytes | None:
+        """Return a file as it was in a version; None if it did not exist."""
+        return await self._workers.run(lambda: self._memory.history.read(path, version))
+
+    async def restore(self, path: str, version: str) -> FileChange:
+        """Write a file as it was in a version, also one that was deleted since."""
+        return await self._workers.run(lambda: self._memory.history.restore(path, version))
+
+    async def undo(self, *, anyone: bool = False, write: str = "") -> FileChange:
+        """Take back the last write of an agent, of anyone, or the one with this id."""
+        memory = self._memory
+        return await self._workers.run(lambda: memory.history.undo(anyone=anyone, write=write))
 
 
 class AsyncConversation:
@@ -245,6 +277,10 @@ class AsyncMemory:
     @property
     def slot(self) -> SlotParts:
         return self._opened.slot
+
+    @property
+    def history(self) -> AsyncHistory:
+        return AsyncHistory(self._opened, self._workers)
 
     search = _awaited(Memory.search, cancellable=True)
     recall = _awaited(Memory.recall, cancellable=True)

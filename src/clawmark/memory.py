@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from clawmark.backends.watching import Watching
     from clawmark.composition.as_of import EarlierMemory
     from clawmark.composition.slot import SlotParts
+    from clawmark.engine.versions.workspace_history import WorkspaceHistory
     from clawmark.model import reports
     from clawmark.model.documents import Excerpt, Written
 
@@ -74,6 +75,7 @@ class Memory(Upkeep):
         self._sessions_seen: set[str] = set()
         self.context_reader: ContextReader | None = None
         self._watchings: list[Watching] = []
+        self._history: WorkspaceHistory | None = None
         self._slot: SlotParts | None = None
         self._slot_lock = RLock()
         self._lease = lease_manager(places, loaded, embedder, provider, background=background)
@@ -142,6 +144,16 @@ class Memory(Upkeep):
     def workspace(self) -> Workspace:
         """The files themselves: guarded reading and durable writing."""
         return self._parts.workspace
+
+    @property
+    def history(self) -> WorkspaceHistory:
+        """The versions of the memory files: list them, compare them, restore a file, undo a
+        write."""
+        if self._history is None:
+            self._history = composition.open_history(
+                self.places, self.settings, self.workspace, self._now
+            )
+        return self._history
 
     def search(
         self,
@@ -308,9 +320,12 @@ class Memory(Upkeep):
             composition.require_index(self.settings)
             return self._at(as_of).sync(progress)
         self._finish_forget()
-        return self._backend.sync(
+        report = self._backend.sync(
             force=force, progress=progress, instant_only=instant_only, seconds=seconds
         )
+        if self._other is not None:  # the built-in backend does it itself
+            self._builtin.record(report)
+        return report
 
     def watch(
         self,

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import os
 import shutil
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,9 +25,11 @@ from clawmark.agent.session.setup import (
 )
 from clawmark.composition import make_query
 from clawmark.composition.heartbeat import make_heartbeat
+from clawmark.composition.records import history_folder
 from clawmark.embed.services.make import batch_options
 from clawmark.embed.services.settings import remote_options
 from clawmark.engine.sync.scan import SyncRequest
+from clawmark.history.history import History
 from clawmark.model.errors import ClawmarkError
 
 QUESTION = "where does the heron nest?"
@@ -67,6 +72,18 @@ def found(scene: Scene) -> object:
 def found_as_configured(scene: Scene) -> object:
     with scene.open() as memory:
         return [hit.citation for hit in memory.search("heron unicorn avalanche").hits]
+
+
+def versions_kept(scene: Scene) -> object:
+    """How many versions are left of one from forty days ago and two of more than a megabyte."""
+    with scene.open() as memory:
+        old = History(history_folder(memory.places), clock=lambda: time.time() - 40 * 86_400)
+        old.record(memory.workspace.scan().files, memory.workspace.read_bytes, "old")
+        for _ in range(2):
+            noise = base64.encodebytes(os.urandom(900_000))
+            (scene.place.workspace / "memory" / "large.md").write_bytes(noise)
+            memory.sync(instant_only=True)
+        return len(list(memory.history._history.versions()))
 
 
 def question(scene: Scene) -> object:

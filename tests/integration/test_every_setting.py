@@ -48,6 +48,7 @@ from setting_effects import (
     tools,
     tools_by_session,
     transcripts,
+    versions_kept,
 )
 
 from clawmark.config.keys import BY_NAME
@@ -159,6 +160,9 @@ ACTS: dict[str, Acts] = {
     "memory.citations": Acts("on", "off", citations),
     "memory.sharedSessions": Acts([], ["group"], answer_in_a_group),
     "memory.dailyLog.times": Acts(True, False, log_after_a_new_note),
+    "memory.history.enabled": Acts(True, False, versions_kept),
+    "memory.history.maxDays": Acts(365, 10, versions_kept),
+    "memory.history.maxMb": Acts(256, 1, versions_kept),
     "tools.allow": Acts([], ["memory_get"], tools),
     "tools.deny": Acts([], ["group:memory"], tools),
     "plugins.slots.memory": Acts("memory-core", "none", tools),

@@ -179,3 +179,20 @@ def test_using_a_memory_that_is_not_open_raises_an_error(workspace: Path) -> Non
     with pytest.raises(ClawmarkError, match="not open") as error:
         asyncio.run(too_soon())
     assert "async with" in error.value.hint
+
+
+def test_the_history_is_awaited(workspace: Path) -> None:
+    async def use() -> tuple[int, str, bytes | None]:
+        async with opened(workspace) as memory:
+            await memory.append("The ferry leaves at nine", to="MEMORY.md")
+            versions = await memory.history.versions("MEMORY.md")
+            diff = await memory.history.diff("MEMORY.md")
+            taken = await memory.history.undo(anyone=True)
+            await memory.history.restore("MEMORY.md", versions[0].version.id)
+            assert await memory.history.read("MEMORY.md", versions[0].version.id) == taken.before
+            return len(versions), diff, taken.after
+
+    count, diff, after = asyncio.run(use())
+    assert count == 1
+    assert "+- The ferry leaves at nine" in diff
+    assert after == b"# Facts\n\nBilling runs on PostgreSQL.\n"

@@ -5,9 +5,12 @@ date first, within a time budget; only `sync` does unbounded work."""
 
 from __future__ import annotations
 
+import os
 import time
-from _thread import RLock  # a lock without `threading`, which costs a cold search 1 ms
+from _thread import RLock, allocate_lock  # without `threading`, which costs a cold search 1 ms
 from collections.abc import Callable, Sequence
+from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from clawmark.backends.freshener import Freshener
@@ -29,6 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from clawmark.backends.background import Background
+    from clawmark.engine.versions.background_recorder import BackgroundRecorder
+    from clawmark.engine.versions.recorder import Recorder
     from clawmark.model.documents import Excerpt
     from clawmark.model.reports import Probe, Status
     from clawmark.model.sync_report import Progress, SyncReport
@@ -53,15 +58,21 @@ class BuiltinBackend:
         background: bool = False,
         debounce: float = 1.5,
         interval: float = 0.0,
+        make_recorder: Callable[[], Recorder | None] | None = None,
     ) -> None:
+        """`make_recorder` makes what records the versions of the files, when that is needed."""
         self.parts = parts
+        self._make_recorder = make_recorder
+        self._recording: BackgroundRecorder | None = None
+        self._making_recording = allocate_lock()
         self._freshens = freshen
         self._debounce, self._interval = debounce, interval
         self._revived: dict[Identity, Embedder | None] = {}
         self._syncing = RLock()
         self._background: Background | None = None
-        self.freshener = Freshener(parts, lambda: self._background)
+        self.freshener = Freshener(parts, lambda: self._background, self.note_change)
         if background:
+            parts.workspace.on_change = self.note_change
             self.background()
 
     def search(self, query: Query, *, freshen: bool = True) -> Found:
@@ -252,6 +263,8 @@ class BuiltinBackend:
         """Stop the background worker and close the embedders, the index and the workspace."""
         if self._background is not None:
             self._background.close(self._abort_embedders)
+        if self._recording is not None:
+            self._recording.close()
         rerankers = (self.parts.rerank.reranker,) if self.parts.rerank is not None else ()
         for part in (*self.parts.embedders, *self.parts.fallbacks, *rerankers):
             if hasattr(part, "close"):
@@ -293,9 +306,35 @@ class BuiltinBackend:
             if self._background is not None and not request.instant_only:
                 self._background.note_outcome(is_complete=is_complete)
         self.freshener.after_sync(report.due_files)
+        self.record(report)
         self.parts.metrics.count("syncs")
         degraded = report.degraded or self.parts.choice.degraded
         return report._replace(degraded=degraded, healed=healed)
+
+    def record(self, report: SyncReport) -> None:
+        """Record the files as a version after a sync, if they have changed; never raises."""
+        recorder = self._make_recorder() if self._make_recorder is not None else None
+        if recorder is not None:
+            recorder.record_safely(
+                "sync", unlisted=[failure.path for failure in report.scan_failures]
+            )
+
+    def note_change(self) -> None:
+        """Record the files as a version in the background, soon; only where there is a worker."""
+        if self._background is None or self._make_recorder is None:
+            return
+        with self._making_recording:
+            if self._recording is None or self._recording.pid != os.getpid():
+                recorder = self._make_recorder()
+                if recorder is None:
+                    return
+                # Imported here: only processes with a background worker need it.
+                module = import_module("clawmark.engine.versions.background_recorder")
+                self._recording = module.BackgroundRecorder(
+                    partial(recorder.record_safely, "write")
+                )
+            recording = self._recording
+        recording.request()
 
     def _abort_embedders(self) -> None:
         for embedder in (*self.parts.embedders, *self.parts.fallbacks):

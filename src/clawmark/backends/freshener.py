@@ -37,8 +37,15 @@ class Lag(NamedTuple):
 class Freshener:
     """Looks at the disk for the searches of one memory, and indexes what fits into their time."""
 
-    def __init__(self, parts: IndexParts, background: "Callable[[], Background | None]") -> None:
+    def __init__(
+        self,
+        parts: IndexParts,
+        background: "Callable[[], Background | None]",
+        note_change: Callable[[], None],
+    ) -> None:
+        """`note_change` is called after changed files were indexed."""
         self._parts = parts
+        self._note_change = note_change
         self._background = background
         self.clock: Callable[[], float] = time.monotonic
         self.known = Known()
@@ -211,6 +218,8 @@ class Freshener:
         lag = self._lag(snapshot.reader)
         self._hand_over("search" if left else lag.sync_reason)
         indexed = report.added + report.updated + report.deleted
+        if indexed:
+            self._note_change()
         done = f"files brought up to date: {indexed}" if indexed else "no file has changed"
         return _freshness(left, f"{done}, due: {left}" if left else done, began)
 

@@ -29,6 +29,8 @@ SHORT = {
     "--count": "-n",
     "--lines": "-n",
     "--max-results": "-n",
+    "--patch": "-p",
+    "--yes": "-y",
 }
 """The short form of a flag: the same letter in every command, and `-n` for every number of results.
 """

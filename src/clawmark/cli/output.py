@@ -152,6 +152,27 @@ def report_unexpected(error: Exception, *, as_json: bool) -> int:
     return report(known, as_json=as_json)
 
 
+def say_diff(diff: str) -> None:
+    """Print a unified diff; with colours on a terminal."""
+    styles = {"+": "green", "-": "red", "@": "dim"}
+    # Not `splitlines`: a line may contain other separators, which are shown escaped.
+    for line in diff.removesuffix("\n").split("\n") if diff else ():
+        style = "bold" if line.startswith(("--- ", "+++ ")) else styles.get(line[:1])
+        say(paint(plain(line), style) if style else plain(line))
+
+
+def is_interactive() -> bool:
+    """Whether a person can be asked: input and output are a terminal."""
+    return is_terminal(sys.stdin) and is_terminal(sys.stdout)
+
+
+def confirm(question: str) -> bool:
+    """Ask a question on the terminal; only a yes is True."""
+    say(f"{question} [y/N]")
+    flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
 def interrupted() -> int:
     """Handle Ctrl-C: files are always complete, so there is nothing to clean up."""
     note("clawmark: interrupted.")

@@ -34,8 +34,11 @@ if TYPE_CHECKING:
     from clawmark.backends.base import MemoryBackend
     from clawmark.engine.search.rerank import RerankStep
     from clawmark.engine.sync.media import MediaSync
+    from clawmark.engine.versions.recorder import Recorder
+    from clawmark.engine.versions.workspace_history import WorkspaceHistory
     from clawmark.history.journal import Journal
     from clawmark.history.tombstones import Tombstones
+    from clawmark.model.reports import Finding
     from clawmark.text.secrets.redact import Redactor
     from clawmark.workspace.transcripts.files import TranscriptFiles
 
@@ -126,6 +129,7 @@ def build(
         background=background,
         debounce=options.sync.watch_debounce_ms / 1000,
         interval=options.sync.interval_minutes * 60.0,
+        make_recorder=lambda: make_recorder(places, loaded.settings, workspace),
     )
 
 
@@ -141,6 +145,32 @@ def make_tombstones(places: Places) -> Tombstones:
     # Imported here: a search writes nothing.
     made: Tombstones = import_module("clawmark.composition.records").make_tombstones(places)
     return made
+
+
+def make_recorder(places: Places, settings: Settings, workspace: Workspace) -> Recorder | None:
+    """Return what records the versions of a workspace; None if that is switched off."""
+    # Imported here: a search records nothing.
+    versions = import_module("clawmark.composition.versions")
+    made: Recorder | None = versions.make_recorder(places, settings, workspace)
+    return made
+
+
+def open_history(
+    places: Places, settings: Settings, workspace: Workspace, now: Callable[[], datetime]
+) -> WorkspaceHistory:
+    """Return the versions of a workspace, for `Memory.history`."""
+    # Imported here: a search does without it.
+    versions = import_module("clawmark.composition.versions")
+    made: WorkspaceHistory = versions.make_workspace_history(places, settings, workspace, now)
+    return made
+
+
+def history_findings(places: Places, settings: Settings, *, fix: bool) -> list[Finding]:
+    """Report what is wrong with the history of a workspace, for `clawmark doctor`."""
+    # Imported here: only `doctor` needs it.
+    versions = import_module("clawmark.composition.versions")
+    found: list[Finding] = versions.history_findings(places, settings, fix=fix)
+    return found
 
 
 def _media_rules(options: Multimodal) -> MediaRules | None:

@@ -209,7 +209,8 @@ class Upkeep:
             probes=probes,
             backend_probes=other.probe() if other is not None else (),
         )
-        return [*found, *self.slot.findings()]
+        about_history = composition.history_findings(self.places, self.settings, fix=fix)
+        return [*found, *self.slot.findings(), *about_history]
 
     def _run_sync(self, request: SyncRequest) -> reports.SyncReport:
         return self._backend.sync(instant_only=request.instant_only)

@@ -8,30 +8,35 @@ from __future__ import annotations
 import difflib
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import datetime
 from functools import cached_property
 from typing import NamedTuple
 
+from clawmark.history import recorded_files
+from clawmark.history.recorded_files import NOTHING, RecordedFiles, state_of
 from clawmark.history.repository import (
     Repository,
     Version,
     finish_replacement,
-    remove_stale_locks,
+    remove_leftovers,
 )
 from clawmark.model.errors import ClawmarkError, VersionMissing, WorkspaceError
 from clawmark.model.values import FileState
-from clawmark.system import file_lock, shared_json
-from clawmark.system.private_files import make_private_folder
+from clawmark.system import file_lock
+from clawmark.system.private_files import make_private_folder, open_private
 
 GRAIN_NS = 100_000_000
 """A file that changed this shortly before it was read may change again without a new time."""
 LOCK_SECONDS = 10.0
+DAY = 86_400
+MOST_BYTES_AT_ONCE = 32 << 20
+"""How much of changed files is held in memory while a version is made."""
 
 
 class Retention(NamedTuple):
-    """How much history is kept; the newest version always is."""
+    """How much history is kept, 0 for no limit; the newest version always is."""
 
     days: int = 365
     megabytes: int = 256
@@ -54,6 +59,8 @@ class VersionChanges(NamedTuple):
 
     version: Version
     changes: tuple[Change, ...]
+    since: int = 0
+    """When the version before it was recorded, in seconds since 1970; 0 for the first one."""
 
 
 class VersionFiles:
@@ -103,36 +110,52 @@ class History:
         reason: str,
         *,
         wait: bool = False,
+        unlisted: Sequence[str] = (),
     ) -> Version | None:
         """Add a version if a file changed; None if nothing changed or another process is recording.
 
-        `read(path)` returns the bytes of a file, or None if it has disappeared. With `wait`, a
-        recording of another process is waited for."""
+        `read(path)` returns the bytes of a file, or None if it has disappeared; a file that it
+        raises WorkspaceError for, and those below the `unlisted` folders, stay as they were. With
+        `wait`, a recording of another process is waited for."""
         with self._locked(LOCK_SECONDS if wait else 0.0) as repository:
             if repository is None:
                 return None
-            known = self._load_states() if repository.head else {}
-            blobs, states = dict[str, str](), dict[str, list[object]]()
-            settled_before = int(self._clock() * 1e9) - GRAIN_NS
+            head = repository.head
+            recorded = recorded_files.load(self.folder)
+            if head is None or recorded.version != head.id:
+                recorded = NOTHING
+            blobs, changed = dict[str, str](), list[FileState]()
+            states = dict[str, list[object]]()
             for file in files:
-                state = [file.size, file.mtime_ns, file.inode]
-                *before, blob = known.get(file.path, (None,))
-                if before != state:
-                    data = read(file.path)
-                    if data is None:
-                        continue
-                    blob = repository.add(data)
-                blobs[file.path] = str(blob)
+                *before, blob = recorded.files.get(file.path, (None,))
+                if before == state_of(file):
+                    blobs[file.path], states[file.path] = str(blob), [*before, blob]
+                else:
+                    changed.append(file)
+            settled_before = int(self._clock() * 1e9) - GRAIN_NS
+            kept = list(unlisted)
+            for file, blob in _added(repository, changed, read, kept):
+                blobs[file.path] = blob
                 if file.mtime_ns < settled_before:
-                    states[file.path] = [*state, blob]
-            version = repository.commit(blobs, seconds=int(self._clock()), reason=reason)
-            self._save_states(states)
-            if version is not None:
-                self._limit(repository, version)
-            return version
+                    states[file.path] = [*state_of(file), blob]
+            if kept and head:
+                before_it = repository.files(head)
+                blobs = {
+                    path: before_it[path] for path in before_it if _is_below(path, kept)
+                } | blobs
+            seconds = int(self._clock())
+            version = repository.commit(blobs, seconds=seconds, reason=reason)
+            limited = recorded.limited
+            if version is not None and self._limit(repository, version, seconds - limited >= DAY):
+                limited = seconds
+            newest = repository.head
+            recorded_files.save(
+                self.folder, RecordedFiles(newest.id if newest else "", states, limited)
+            )
+            return newest if version is not None else None
 
     def versions(self, path: str | None = None) -> Iterator[VersionChanges]:
-        """Yield the versions in which a file changed, or all, the newest first."""
+        """Yield the versions in which a file or folder changed, or all, the newest first."""
         repository = self._opened()
         if repository is None:
             return
@@ -141,10 +164,37 @@ class History:
                 changes = tuple(
                     Change(changed, KINDS[kind])
                     for changed, kind in repository.changes(version)
-                    if path in (None, changed)
+                    if path is None or _is_below(changed, (path,))
                 )
                 if changes:
-                    yield VersionChanges(version, changes)
+                    before = repository.version(version.parent) if version.parent else None
+                    yield VersionChanges(version, changes, before.seconds if before else 0)
+
+    def compare(self, old: Version | None, new: Version) -> tuple[Change, ...]:
+        """Return the files that differ between two versions; None stands for an empty one."""
+        repository = self._opened()
+        if repository is None:
+            return ()
+        with closing(repository):
+            found = repository.compare(old.id if old else "", new)
+            return tuple(Change(path, KINDS[kind]) for path, kind in found)
+
+    @property
+    def newest(self) -> Version | None:
+        """The newest version."""
+        repository = self._opened()
+        if repository is None:
+            return None
+        with closing(repository):
+            return repository.head
+
+    def parent(self, version: Version) -> Version | None:
+        """Return the version before another one; None for the first."""
+        repository = self._opened()
+        if repository is None or not version.parent:
+            return None
+        with closing(repository):
+            return repository.version(version.parent)
 
     def find(self, name: str) -> Version:
         """Return the version whose id starts with `name`; WorkspaceError if there is not exactly
@@ -176,8 +226,8 @@ class History:
         if repository is None:
             return None
         with closing(repository):
-            blob = repository.files(version).get(path)
-            return None if blob is None else repository.read(blob)
+            blob = repository.find(version, path)
+            return repository.read(blob) if blob else None
 
     def tree(self, version: Version) -> Iterator[tuple[str, bytes]]:
         """Yield every file of a version with its bytes."""
@@ -252,7 +302,19 @@ class History:
                     "Another process is using the history.", hint="Try again in a moment."
                 )
             repository.rewrite(change)
-            self._save_states({})
+            recorded_files.save(self.folder, NOTHING)
+
+    def check(self) -> int:
+        """Read every version and the files of the newest one, and return the number of versions;
+        HistoryDamaged if something cannot be read."""
+        repository = self._opened()
+        if repository is None:
+            return 0
+        with closing(repository):
+            versions = list(repository.versions())
+            for blob in set(repository.files(versions[0]).values()) if versions else ():
+                repository.read(blob)
+            return len(versions)
 
     def size(self) -> int:
         """Return the bytes that the history takes on disk."""
@@ -262,17 +324,22 @@ class History:
         with closing(repository):
             return repository.size()
 
-    def _limit(self, repository: Repository, newest: Version) -> None:
-        """Remove the oldest versions beyond the retention."""
-        oldest = int(self._clock()) - self._retention.days * 86_400
-        is_large = repository.size() > self._retention.megabytes << 20
+    def _limit(self, repository: Repository, newest: Version, is_due: bool) -> bool:
+        """Remove the oldest versions beyond the retention; return whether that was looked at.
+
+        Ages are looked at once a day, because that reads every version."""
+        days, megabytes = self._retention
+        is_large = bool(megabytes) and repository.size() > megabytes << 20
+        if not is_large and not is_due:
+            return False
         versions = list(repository.versions())
+        oldest = newest.seconds - days * DAY if days else 0
         keep = {one.id for one in versions if one.seconds >= oldest} | {newest.id}
         if is_large:
             keep &= {one.id for one in versions[: max(1, len(versions) // 2)]}
-        if len(keep) == len(versions) or (not is_large and versions[-1].seconds >= oldest - 86_400):
-            return
-        repository.rewrite(lambda _, data: data, keep=lambda one: one.id in keep)
+        if len(keep) < len(versions):
+            repository.rewrite(lambda _, data: data, keep=lambda one: one.id in keep)
+        return True
 
     def _opened(self) -> Repository | None:
         if not self.exists and not os.path.isdir(f"{self.folder}.old"):
@@ -289,33 +356,53 @@ class History:
         if descriptor is None:
             yield None
             return
+        busy = f"{self.folder}.busy"
         try:
             finish_replacement(self.folder)
-            remove_stale_locks(self.folder)
+            if os.path.exists(busy):  # a process was killed while it changed the repository
+                remove_leftovers(self.folder)
+            os.close(open_private(busy, os.O_WRONLY | os.O_CREAT))
             with closing(Repository(self.folder)) as repository:
                 yield repository
+            os.unlink(busy)
         finally:
             file_lock.release(descriptor)
 
-    def _load_states(self) -> dict[str, list[object]]:
+
+def _added(
+    repository: Repository,
+    files: Sequence[FileState],
+    read: Callable[[str], bytes | None],
+    unread: list[str],
+) -> Iterator[tuple[FileState, str]]:
+    """Store files and yield their blobs; adds those that cannot be read to `unread`."""
+    waiting, size = list[tuple[FileState, bytes]](), 0
+    for file in files:
         try:
-            found = (shared_json.load(self._states_path) or {}).get("files")
-        except (ValueError, OSError):
-            return {}
-        if not isinstance(found, dict):
-            return {}
-        return {
-            path: state
-            for path, state in found.items()
-            if isinstance(state, list) and len(state) == 4
-        }
+            data = read(file.path)
+        except WorkspaceError:
+            unread.append(file.path)
+            continue
+        if data is None:
+            continue
+        waiting.append((file, data))
+        size += len(data)
+        if size > MOST_BYTES_AT_ONCE:
+            yield from _stored(repository, waiting)
+            waiting, size = [], 0
+    yield from _stored(repository, waiting)
 
-    def _save_states(self, states: dict[str, list[object]]) -> None:
-        shared_json.save(self._states_path, {"files": states})
 
-    @property
-    def _states_path(self) -> str:
-        return f"{self.folder}.files.json"
+def _stored(
+    repository: Repository, files: Sequence[tuple[FileState, bytes]]
+) -> Iterator[tuple[FileState, str]]:
+    blobs = repository.add([data for _, data in files])
+    yield from zip((file for file, _ in files), blobs, strict=True)
+
+
+def _is_below(path: str, folders: Sequence[str]) -> bool:
+    """Whether a path is one of these files or folders or below one; an empty one is the root."""
+    return any(not one or path == one or path.startswith(f"{one}/") for one in folders)
 
 
 def unified_diff(path: str, before: bytes | None, after: bytes | None) -> str:
@@ -340,6 +427,16 @@ def missing_history() -> VersionMissing:
         argument="asOf",
         hint="`clawmark index` records the first version; leave the day out until then.",
     )
+
+
+def count_changed_lines(before: bytes | None, after: bytes | None) -> tuple[int, int]:
+    """Return how many lines were added and removed; None stands for no file."""
+    old, new = (before or b"").splitlines(), (after or b"").splitlines()
+    if not old or not new:
+        return len(new), len(old)
+    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
+    changes = [code for code in matcher.get_opcodes() if code[0] != "equal"]
+    return sum(code[4] - code[3] for code in changes), sum(code[2] - code[1] for code in changes)
 
 
 def set_aside(folder: str) -> str:

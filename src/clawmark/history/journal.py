@@ -19,8 +19,10 @@ from typing import Any, NamedTuple, cast, get_args
 from clawmark.model.errors import ClawmarkError, advice
 from clawmark.model.provenance import (
     BY_USER,
+    NO_BYTES,
     TRUST_LEVELS,
     Actor,
+    BytesWritten,
     JournalRecord,
     Kind,
     Origin,
@@ -68,7 +70,15 @@ class Journal:
         self._now = now
 
     def begin(
-        self, origin: Origin | None, path: str, text: str, *, before: int = -1, after: int = -1
+        self,
+        origin: Origin | None,
+        path: str,
+        text: str,
+        *,
+        before: int = -1,
+        after: int = -1,
+        written: BytesWritten = NO_BYTES,
+        undoes: str = "",
     ) -> JournalRecord:
         """Record durably that a text is about to be written to a file."""
         record = JournalRecord(
@@ -80,29 +90,38 @@ class Journal:
             before=before,
             after=after,
             done=False,
+            written=written,
+            undoes=undoes,
         )
         self._append(_line(record), durable=True)
         return record
 
-    def finish(self, record: JournalRecord, *, before: int = -1, after: int = -1) -> None:
+    def finish(
+        self,
+        record: JournalRecord,
+        *,
+        before: int = -1,
+        after: int = -1,
+        written: BytesWritten = NO_BYTES,
+    ) -> None:
         """Record that the write was done, and where."""
-        self._append(json.dumps({"finished": record.id, "before": before, "after": after}))
+        line: dict[str, object] = {"finished": record.id, "before": before, "after": after}
+        self._append(json.dumps(line | _set_fields(written)))
 
     def records(self) -> Iterator[JournalRecord]:
         """Yield every record, the oldest first; damaged lines are skipped."""
-        done = dict[str, tuple[int, int]]()
+        done = dict[str, dict[str, Any]]()
         records = list[JournalRecord]()
         for values in self._lines():
             if "finished" in values:
-                done[str(values["finished"])] = (_int(values, "before"), _int(values, "after"))
+                done[str(values["finished"])] = values
                 continue
             record = _record(values)
             if record is not None:
                 records.append(record)
         for record in records:
             if record.id in done:
-                before, after = done[record.id]
-                yield record._replace(before=before, after=after, done=True)
+                yield _finished(record, done[record.id])
             else:
                 yield record
 
@@ -183,7 +202,8 @@ class Journal:
             try:
                 size = os.fstat(descriptor).st_size
                 # A line that a killed process left unfinished must not swallow this one.
-                torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
+                os.lseek(descriptor, max(0, size - 1), os.SEEK_SET)
+                torn = size > 0 and os.read(descriptor, 1) != b"\n"
                 os.write(descriptor, (b"\n" if torn else b"") + line.encode() + b"\n")
                 if durable:
                     os.fsync(descriptor)
@@ -226,6 +246,32 @@ def _records_with(data: mmap.mmap, entry: str) -> Iterator[JournalRecord]:
         at = data.find(wanted, end)
 
 
+def _finished(record: JournalRecord, values: dict[str, Any]) -> JournalRecord:
+    """Add what the line of a finished write says."""
+    return record._replace(
+        before=_int(values, "before"),
+        after=_int(values, "after"),
+        done=True,
+        written=record.written._replace(**_set_fields(_bytes_written(values))),
+    )
+
+
+def _set_fields(written: BytesWritten) -> dict[str, Any]:
+    """Return the fields that have a value."""
+    return {name: value for name, value in written._asdict().items() if value}
+
+
+def _bytes_written(values: dict[str, Any]) -> BytesWritten:
+    return BytesWritten(
+        base=_text(values, "base"),
+        digest=_text(values, "digest"),
+        entry=_text(values, "entry"),
+        size=max(0, _int(values, "size")),
+        lead=max(0, _int(values, "lead")),
+        created=values.get("created") is True,
+    )
+
+
 def _object(line: bytes) -> dict[str, Any]:
     try:
         values = json.loads(line)
@@ -262,12 +308,14 @@ def _record(values: dict[str, Any]) -> JournalRecord | None:
                 before=_int(values, "before"),
                 after=_int(values, "after"),
                 done=values.get("done") is True,
+                written=_bytes_written(values),
+                undoes=_text(values, "undoes"),
             )
     return None
 
 
 def _line(record: JournalRecord) -> str:
-    values = {
+    values: dict[str, object] = {
         "id": record.id,
         "time": record.time,
         **record.origin._asdict(),
@@ -276,6 +324,7 @@ def _line(record: JournalRecord) -> str:
         "before": record.before,
         "after": record.after,
     }
+    values |= _set_fields(record.written) | ({"undoes": record.undoes} if record.undoes else {})
     if record.done:
         values["done"] = True
     return json.dumps(values, separators=(",", ":"))
@@ -284,6 +333,11 @@ def _line(record: JournalRecord) -> str:
 def _int(values: dict[str, Any], name: str) -> int:
     value = values.get(name)
     return value if isinstance(value, int) else -1
+
+
+def _text(values: dict[str, Any], name: str) -> str:
+    value = values.get(name)
+    return value if isinstance(value, str) else ""
 
 
 def _unreadable(path: str, error: OSError) -> ClawmarkError:

@@ -11,7 +11,7 @@ import contextlib
 import os
 import shutil
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from dulwich.diff_tree import tree_changes
@@ -24,18 +24,18 @@ from dulwich.errors import (
     ObjectMissing,
     WrongObjectException,
 )
-from dulwich.index import commit_tree
 from dulwich.object_store import iter_tree_contents, tree_lookup_path
 from dulwich.objects import Blob, Commit, ObjectID, ShaFile, Tree
 from dulwich.refs import Ref
 from dulwich.repo import Repo
 
 from clawmark.model.errors import HistoryDamaged
+from clawmark.system import private_files
 from clawmark.system.private_files import make_private_folder
 
 BRANCH = Ref(b"refs/heads/main")
 AUTHOR = b"Clawmark <clawmark@localhost>"
-FILE_MODE = 0o100644
+FILE_MODE, FOLDER_MODE = 0o100644, 0o040000
 DAMAGE = (
     ApplyDeltaError,
     ChecksumMismatch,
@@ -50,6 +50,8 @@ DAMAGE = (
 """What dulwich raises for a repository that is not as it was written."""
 MOST_LOOSE = 256
 """Above this many loose objects they are packed."""
+MANY = 32
+"""Above this many files at once they are packed at once."""
 
 
 class Version(NamedTuple):
@@ -117,8 +119,12 @@ class Repository:
 
     def changes(self, version: Version) -> list[tuple[str, str]]:
         """Return the path and the kind (`add`, `modify`, `delete`) of each change of a version."""
+        return self.compare(version.parent, version)
+
+    def compare(self, old: str, version: Version) -> list[tuple[str, str]]:
+        """Return the same for everything that changed since the version with the id `old`."""
         with _translated(self.folder):
-            before = self._commit(version.parent.encode()).tree if version.parent else None
+            before = self._commit(old.encode()).tree if old else None
             tree = self._commit(version.id.encode()).tree
             found = tree_changes(self._repo.object_store, before, tree)
             sides = ((change.type, change.new or change.old) for change in found)
@@ -132,11 +138,19 @@ class Repository:
                 raise ValueError(f"{blob} is not a file")
             return found.as_raw_string()
 
-    def add(self, data: bytes) -> str:
-        """Store the bytes of a file and return its blob."""
-        blob = Blob.from_string(data)
-        self._repo.object_store.add_object(blob)
-        return blob.id.decode()
+    def add(self, texts: Sequence[bytes]) -> list[str]:
+        """Store the bytes of files and return their blobs."""
+        blobs = [Blob.from_string(data) for data in texts]
+        if len(blobs) > MANY:  # one file instead of many, which are synced one by one
+            self._repo.object_store.add_objects([(blob, None) for blob in blobs])
+        else:
+            self._add_missing(blobs)
+        return [blob.id.decode() for blob in blobs]
+
+    def _add_missing(self, objects: Sequence[ShaFile]) -> None:
+        for one in objects:
+            if one.id not in self._repo.object_store:
+                self._repo.object_store.add_object(one)
 
     def commit(self, files: Mapping[str, str], *, seconds: int, reason: str) -> Version | None:
         """Add a version with these files (path → blob); None if it equals the newest one."""
@@ -146,7 +160,7 @@ class Repository:
             if name and self._commit(name).tree == tree:
                 return None
             commit = self._new_commit(tree, [name] if name else [], seconds, reason)
-            self._repo.refs.set_if_equals(BRANCH, name, commit.id)
+            self._set_head(self._repo, commit.id)
             self._pack_when_many()
             return self._version(commit)
 
@@ -172,7 +186,11 @@ class Repository:
                         before = self.read(blob)
                         after = change(path, before)
                         changed[path, blob] = (
-                            blob if after == before else None if after is None else self.add(after)
+                            blob
+                            if after == before
+                            else None
+                            if after is None
+                            else self.add([after])[0]
                         )
                     new = changed[path, blob]
                     if new is not None:
@@ -195,14 +213,21 @@ class Repository:
         return total
 
     def _write_tree(self, files: Mapping[str, str]) -> ObjectID:
-        blobs = [
-            (os.fsencode(path), ObjectID(blob.encode()), FILE_MODE) for path, blob in files.items()
-        ]
-        if not blobs:
-            tree = Tree()
-            self._repo.object_store.add_object(tree)
-            return tree.id
-        return commit_tree(self._repo.object_store, blobs)
+        """Store the folders of some files (path → blob) and return that of the root."""
+        folders: dict[bytes, Tree] = {b"": Tree()}
+        for path, blob in files.items():
+            folder, _, name = os.fsencode(path).rpartition(b"/")
+            while folder not in folders:
+                folders[folder] = Tree()
+                folder = folder.rpartition(b"/")[0]
+            folder = os.fsencode(path).rpartition(b"/")[0]
+            folders[folder].add(name, FILE_MODE, ObjectID(blob.encode()))
+        for folder in sorted(folders, key=lambda one: one.count(b"/"), reverse=True):
+            if folder:
+                above, _, name = folder.rpartition(b"/")
+                folders[above].add(name, FOLDER_MODE, folders[folder].id)
+        self._add_missing(list(folders.values()))
+        return folders[b""].id
 
     def _new_commit(
         self, tree: ObjectID, parents: list[ObjectID], seconds: int, reason: str
@@ -217,6 +242,11 @@ class Repository:
         commit.message = reason.encode("utf-8", "backslashreplace")
         self._repo.object_store.add_object(commit)
         return commit
+
+    @staticmethod
+    def _set_head(repo: Repo, head: ObjectID) -> None:
+        repo.refs[BRANCH] = head
+        os.chmod(os.path.join(repo.path, os.fsdecode(BRANCH)), private_files.FILE)
 
     def _head(self) -> ObjectID | None:
         name = self._repo.refs.read_ref(BRANCH)
@@ -248,7 +278,7 @@ class Repository:
         try:
             if head is not None:
                 fresh.object_store.add_objects([(one, None) for one in self._reachable(head)])
-                fresh.refs[BRANCH] = head
+                self._set_head(fresh, head)
         finally:
             fresh.close()
         self._repo.close()
@@ -285,25 +315,33 @@ def finish_replacement(folder: str) -> None:
     shutil.rmtree(old, ignore_errors=True)
 
 
-def remove_stale_locks(folder: str) -> None:
-    """Remove the lock files of a killed process; the caller holds the lock of `History`.
-
-    Dulwich refuses to write a file whose lock file exists."""
-    for at, _, names in os.walk(folder):
+def remove_leftovers(folder: str) -> None:
+    """Remove the locks and unfinished files of a process that was killed; the caller holds the lock
+    of the history."""
+    for here, _, names in os.walk(folder):
         for name in names:
-            if name.endswith(".lock"):
-                os.unlink(os.path.join(at, name))
+            if name.endswith(".lock") or name.startswith("tmp"):
+                os.unlink(os.path.join(here, name))
 
 
 def _open(folder: str) -> Repo:
     if os.path.isdir(folder):
         return Repo(folder)
-    make_private_folder(folder)
-    repo = Repo.init_bare(folder, default_branch=b"main")
-    config = repo.get_config()
-    config.set((b"core",), b"fsyncObjectFiles", True)
-    config.write_to_path()
-    return repo
+    # Complete before it has its name: a process may be killed in between.
+    new = f"{folder}.new"
+    shutil.rmtree(new, ignore_errors=True)
+    make_private_folder(new)
+    with contextlib.closing(Repo.init_bare(new, default_branch=b"main")) as repo:
+        config = repo.get_config()
+        config.set((b"core",), b"fsyncObjectFiles", True)
+        config.set((b"core",), b"sharedRepository", b"0600")  # new files are for their owner only
+        config.write_to_path()
+    for here, _, names in os.walk(new):
+        os.chmod(here, private_files.FOLDER)
+        for name in names:
+            os.chmod(os.path.join(here, name), private_files.FILE)
+    os.rename(new, folder)
+    return Repo(folder)
 
 
 def damaged(folder: str, error: Exception) -> HistoryDamaged:

@@ -78,6 +78,15 @@ class WriteConflict(WorkspaceError):
         self.current_hash = current_hash
 
 
+class NothingToUndo(WorkspaceError):
+    """The last write cannot be taken back, or there is none; `diff` shows how the file has changed
+    since, where the history knows that."""
+
+    def __init__(self, message: str, *, hint: str = "", diff: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.diff = diff
+
+
 class NotText(WorkspaceError):
     """A memory file is not text; it is refused until it changes."""
 

@@ -38,6 +38,27 @@ class Origin(NamedTuple):
     """What it was made from: turns of a transcript, a file, an import."""
 
 
+class BytesWritten(NamedTuple):
+    """Which bytes a write replaced or added, so that it can be taken back; hashes are SHA-256."""
+
+    base: str = ""
+    """The hash of the text that was replaced; empty for an append, and if there was no file."""
+    digest: str = ""
+    """The hash of the new text, or of all bytes that an append added; empty if the file was
+    deleted."""
+    entry: str = ""
+    """The hash of the entry that an append added; empty if the file was replaced."""
+    size: int = 0
+    """The size of that entry."""
+    lead: int = 0
+    """How many bytes an append added before the entry: a header, or the end of the last line."""
+    created: bool = False
+    """Whether an append created the file."""
+
+
+NO_BYTES = BytesWritten()
+
+
 class JournalRecord(NamedTuple):
     """One write to a memory file."""
 
@@ -53,6 +74,9 @@ class JournalRecord(NamedTuple):
     after: int = -1
     done: bool = True
     """Whether the write is known to have succeeded."""
+    written: BytesWritten = NO_BYTES
+    undoes: str = ""
+    """The id of the record that this write took back."""
 
 
 BY_USER = Origin(actor="user", kind="remember", trust="owner")
@@ -62,11 +86,26 @@ BY_USER = Origin(actor="user", kind="remember", trust="owner")
 class WriteJournal(Protocol):
     """Where the workspace records its writes."""
 
-    def begin(self, origin: Origin | None, path: str, text: str) -> JournalRecord:
+    def begin(
+        self,
+        origin: Origin | None,
+        path: str,
+        text: str,
+        *,
+        written: BytesWritten = NO_BYTES,
+        undoes: str = "",
+    ) -> JournalRecord:
         """Record durably that a text is about to be written; None stands for `BY_USER`."""
         ...
 
-    def finish(self, record: JournalRecord, *, before: int = -1, after: int = -1) -> None:
+    def finish(
+        self,
+        record: JournalRecord,
+        *,
+        before: int = -1,
+        after: int = -1,
+        written: BytesWritten = NO_BYTES,
+    ) -> None:
         """Record that the write was done; for an append, the sizes of the file around it."""
         ...
 

@@ -66,7 +66,8 @@ def save(path: str, value: dict[str, object], *, durable: bool = False) -> None:
     temporary = f"{path}.new"  # may be left over from a killed process; the lock makes it ours
     descriptor = open_private(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     with open(descriptor, "w", encoding="utf-8") as file:
-        json.dump(value, file, separators=(",", ":"))
+        # Not `dump`, which is several times slower.
+        file.write(json.dumps(value, separators=(",", ":")))
         if durable:
             file.flush()
             os.fsync(file.fileno())

@@ -35,7 +35,7 @@ def make_filters(
     today: Callable[[], str],
 ) -> Filters:
     """Return the parsed filters; None and blank text mean that a filter was not given."""
-    first, last = _day("since", since, today), _day("until", until, today)
+    first, last = parse_day("since", since, today), parse_day("until", until, today)
     if first and last and first > last:
         raise FilterError(
             f"since ({first}) is after until ({last}), so nothing can match.",
@@ -52,7 +52,7 @@ def make_filters(
     return Filters(since=first, until=last, path=pattern, source=(source or "").strip())
 
 
-def _day(name: str, given: str | None, today: Callable[[], str]) -> str:
+def parse_day(name: str, given: str | None, today: Callable[[], str]) -> str:
     """Return YYYY-MM-DD for a day, a date and time, or `7d` or `2w` before today."""
     text = (given or "").strip()
     if not text:
@@ -86,13 +86,13 @@ def parse_as_of(given: str, now: datetime) -> AsOfTime:
     if not text:
         raise _wrong_day("asOf", text)
     if "T" not in text and " " not in text:
-        day = _day("asOf", text, lambda: today)
+        day = parse_day("asOf", text, lambda: today)
         try:
             end = _in_zone_of(now, date.fromisoformat(day) + timedelta(days=1))
         except OverflowError:  # the last day of the calendar
             end = now
         return AsOfTime(end=end, day=min(day, today), shown=day)
-    _day("asOf", text, lambda: today)  # raises the error that names the forms
+    parse_day("asOf", text, lambda: today)  # raises the error that names the forms
     try:
         moment = datetime.fromisoformat(text)
         if moment.tzinfo is None:

@@ -27,7 +27,15 @@ from clawmark.workspace.places import MEMORY_HINT, is_hidden, is_markdown, is_vi
 from clawmark.workspace.read import read_bytes
 from clawmark.workspace.temporary import sweep
 from clawmark.workspace.versions import keep_version
-from clawmark.workspace.write import ANCHOR, folder_for, refuse_read_only, replace, translated
+from clawmark.workspace.write import (
+    ANCHOR,
+    conflict,
+    digest,
+    folder_for,
+    refuse_read_only,
+    replace,
+    translated,
+)
 from clawmark.workspace.write_lock import locked
 
 ERASE_ATTEMPTS = 5
@@ -110,15 +118,22 @@ def read_exact(root: Folder, path: str) -> Exact | None:
         ) from error
 
 
-def delete_file(root: Folder, path: str, lock_dir: str | None, *, keep: bool = True) -> bool:
-    """Delete a file; False if it does not exist. With `keep`, its text is kept as a version."""
+def delete_file(
+    root: Folder, path: str, lock_dir: str | None, base_hash: str = "", *, keep: bool = True
+) -> bool:
+    """Delete a file; False if it does not exist. With `keep`, a version of it is kept.
+
+    With `base_hash`, only a file with that content is deleted; WriteConflict for any other."""
     *parents, name = split_relative(path)
     with translated(path), locked(root, path, lock_dir):
         try:
             with folder_beneath(root, parents, path, ANCHOR) as folder:
                 _check_file(folder, name, path)
+                data = read_bytes(root, path, path, ANCHOR)
+                if base_hash and digest(data) != base_hash:
+                    raise conflict(path, base_hash, digest(data))
                 if keep:
-                    keep_version(lock_dir, root.path, path, read_bytes(root, path, path, ANCHOR))
+                    keep_version(lock_dir, root.path, path, data)
                 folder.unlink(name)
                 folder.sync()
         except FileNotFoundError:

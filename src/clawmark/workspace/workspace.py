@@ -30,7 +30,7 @@ from clawmark.workspace.scan import scan_workspace
 
 if TYPE_CHECKING:
     from clawmark.model.documents import Document, Excerpt, Written
-    from clawmark.model.provenance import JournalRecord, Origin, WriteJournal
+    from clawmark.model.provenance import BytesWritten, JournalRecord, Origin, WriteJournal
     from clawmark.system.counters import SharedCounts
     from clawmark.workspace.transcripts.files import TranscriptFiles
     from clawmark.workspace.tree import Entry, Exact
@@ -73,6 +73,8 @@ class Workspace:
         """How many paths were refused, for `status`."""
         self.changes = 0
         """How often this object has changed a file; each change makes the last scan outdated."""
+        self.on_change: Callable[[], None] | None = None
+        """Called after each change of this object, in the thread that made it."""
         self._aliases = (given,) if given != self.root else ()
         self._lock_dir = lock_dir
         self._counting = allocate_lock()
@@ -229,11 +231,17 @@ class Workspace:
         from clawmark.workspace import write
 
         with self._changing(), self._place(path, self._extras, writing=True) as (root, place):
-            record = self._begin(origin, place.path, text)
+            record = self._begin(origin, place.path, text, write.describe_entry(text, place.path))
             appended = write.append(
                 root, place.relative, text, header=header, lock_dir=self._lock_dir
             )
-            self._finish(record, before=appended.before, after=appended.after)
+            if record is not None and self._journal is not None:
+                self._journal().finish(
+                    record,
+                    before=appended.before,
+                    after=appended.after,
+                    written=appended.bytes_written,
+                )
             return appended.written
 
     def remember(
@@ -252,8 +260,9 @@ class Workspace:
         from clawmark.workspace import write
 
         with self._changing(), self._place(path, self._extras, writing=True) as (root, place):
-            record = self._begin(origin, place.path, text)
-            new_hash = write.replace(root, place.relative, text, base_hash, lock_dir=self._lock_dir)
+            data = write.text_bytes(text, place.path)
+            record = self._begin(origin, place.path, text, write.describe_text(data, base_hash))
+            new_hash = write.put(root, place.relative, data, base_hash, lock_dir=self._lock_dir)
             self._finish(record)
             return new_hash
 
@@ -266,6 +275,44 @@ class Workspace:
         with self._changing(), self._place(path, self._extras, writing=True) as (root, place):
             is_changed: bool = tree.erase(root, place.relative, change, self._lock_dir)
             return is_changed
+
+    def put_back(
+        self,
+        path: str,
+        data: bytes | None,
+        base_hash: str,
+        *,
+        origin: Origin,
+        undoes: str = "",
+        keep: bool = True,
+    ) -> None:
+        """Replace the content that has `base_hash` by an earlier one; None deletes the file.
+
+        With `keep`, what is replaced is kept as one of the last three texts. The entries of the
+        earlier content keep the origins that the journal has for them."""
+        # Imported here, as below: only `clawmark restore` and `clawmark undo` need it.
+        earlier = import_module("clawmark.workspace.earlier_content")
+        with self._changing(), self._place(path, self._extras, writing=True) as (root, place):
+            written = earlier.describe(data, base_hash)
+            record = self._begin(origin, place.path, "", written, undoes)
+            earlier.put_back(
+                root, place.relative, data, base_hash, lock_dir=self._lock_dir, keep=keep
+            )
+            self._finish(record)
+
+    def read_bytes(self, path: str) -> bytes | None:
+        """Return the bytes of one of the workspace's own files; None if it does not exist."""
+        earlier = import_module("clawmark.workspace.earlier_content")
+        with self._place(path, self._extras, writing=True) as (root, place):
+            data: bytes | None = earlier.read_current(root, place.relative)
+            return data
+
+    def kept_texts(self, path: str) -> list[bytes]:
+        """Return the last texts of a file that were replaced or deleted, the newest first."""
+        earlier = import_module("clawmark.workspace.earlier_content")
+        with self._place(path, self._extras, writing=True) as (root, place):
+            texts: list[bytes] = earlier.kept_texts(self._lock_dir, root.path, place.relative)
+            return texts
 
     def read_exact(self, path: str) -> Exact | None:
         """Read a memory file unchanged, with the hash to replace it; None if it does not exist."""
@@ -351,12 +398,16 @@ class Workspace:
             with self._opened(place.root) as root:
                 yield root, place
 
-    def _begin(self, origin: Origin | None, path: str, text: str) -> JournalRecord | None:
-        return None if self._journal is None else self._journal().begin(origin, path, text)
+    def _begin(
+        self, origin: Origin | None, path: str, text: str, written: BytesWritten, undoes: str = ""
+    ) -> JournalRecord | None:
+        if self._journal is None:
+            return None
+        return self._journal().begin(origin, path, text, written=written, undoes=undoes)
 
-    def _finish(self, record: JournalRecord | None, *, before: int = -1, after: int = -1) -> None:
+    def _finish(self, record: JournalRecord | None) -> None:
         if record is not None and self._journal is not None:
-            self._journal().finish(record, before=before, after=after)
+            self._journal().finish(record)
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
@@ -365,6 +416,8 @@ class Workspace:
         finally:  # a write may have happened before it failed
             with self._counting:
                 self.changes += 1
+            if self.on_change is not None:
+                self.on_change()
 
     @contextmanager
     def _counted(self, *, reading: bool = True) -> Iterator[None]:

@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 from clawmark.model.documents import Written
 from clawmark.model.errors import WorkspaceError, WorkspaceReadOnly, WriteConflict, advice
+from clawmark.model.provenance import BytesWritten
 from clawmark.workspace.guard import (
     MAX_FILE_BYTES,
     Folder,
@@ -54,21 +55,37 @@ class Appended(NamedTuple):
     before: int
     """The size of the file before; 0 if it did not exist."""
     after: int
+    bytes_written: BytesWritten
 
 
 def append(
     root: Folder, path: str, text: str, *, header: str = "", lock_dir: str | None = None
 ) -> Appended:
     """Add lines to the end of a memory file; a new or empty file starts with `header`."""
+    entry = entry_bytes(text, path)
+    with translated(path), locked(root, path, lock_dir), folder_for(root, path) as (folder, name):
+        return _append_entry(folder, name, path, entry, header.encode())
+
+
+def entry_bytes(text: str, path: str) -> bytes:
+    """Return the bytes that an append of a text writes; WorkspaceError if it cannot be written."""
     entry = _encoded(text.replace("\r\n", "\n"), path, MAX_ENTRY_BYTES)
     if not entry.strip():
         raise WorkspaceError(
             "There is nothing to write: the text is empty.", hint="Say what should be remembered."
         )
-    if not entry.endswith(b"\n"):
-        entry += b"\n"
-    with translated(path), locked(root, path, lock_dir), folder_for(root, path) as (folder, name):
-        return _append_entry(folder, name, path, entry, header.encode())
+    return entry if entry.endswith(b"\n") else entry + b"\n"
+
+
+def describe_entry(text: str, path: str) -> BytesWritten:
+    """Return what is known about an append before it is made."""
+    entry = entry_bytes(text, path)
+    return BytesWritten(entry=digest(entry), size=len(entry))
+
+
+def describe_text(data: bytes, base_hash: str) -> BytesWritten:
+    """Return what is known about a replacement before it is made."""
+    return BytesWritten(base=base_hash, digest=digest(data))
 
 
 def replace(
@@ -83,23 +100,44 @@ def replace(
     """Replace the text that has `base_hash` ("" if there is no file) and return the new hash.
 
     With `keep`, the replaced text is kept as a version."""
-    data = _encoded(text, path, MAX_FILE_BYTES)
+    return put(root, path, text_bytes(text, path), base_hash, lock_dir=lock_dir, keep=keep)
+
+
+def text_bytes(text: str, path: str) -> bytes:
+    """Return the bytes of the text of a file; WorkspaceError if it cannot be written."""
+    return _encoded(text, path, MAX_FILE_BYTES)
+
+
+def put(
+    root: Folder,
+    path: str,
+    data: bytes,
+    base_hash: str,
+    *,
+    lock_dir: str | None = None,
+    keep: bool = True,
+) -> str:
+    """Replace the bytes that have `base_hash` ("" if there is no file) and return the new hash.
+
+    With `keep`, a version of what is replaced is kept."""
     with translated(path), locked(root, path, lock_dir), folder_for(root, path) as (folder, name):
         current, info = _current(folder, name, path)
-        current_hash = "" if info is None else _hash(current)
+        current_hash = "" if info is None else digest(current)
         if current_hash != base_hash:
-            raise _conflict(path, base_hash, current_hash)
+            raise conflict(path, base_hash, current_hash)
         if keep:
             keep_version(lock_dir, root.path, path, current)
         _put(folder, name, path, data, info, base_hash)
-    return _hash(data)
+    return digest(data)
 
 
-def _hash(data: bytes) -> str:
+def digest(data: bytes) -> str:
+    """Return the hash that names the content of a file."""
     return hashlib.sha256(data).hexdigest()
 
 
-def _conflict(path: str, base_hash: str, current_hash: str) -> WriteConflict:
+def conflict(path: str, base_hash: str, current_hash: str) -> WriteConflict:
+    """Return the error for a file that is not as the caller read it."""
     happened = (
         "is already there"
         if not base_hash
@@ -148,6 +186,8 @@ class _Added(NamedTuple):
     """The text in front of it."""
     is_kept: bool
     """Whether the file still had its name after it was synced."""
+    lead: bytes = b""
+    """What was written between that text and the entry."""
 
 
 def _append_entry(folder: Folder, name: str, path: str, entry: bytes, header: bytes) -> Appended:
@@ -158,20 +198,21 @@ def _append_entry(folder: Folder, name: str, path: str, entry: bytes, header: by
     contains it."""
     deadline = time.monotonic() + _EDITOR_TIMEOUT
     added: _Added | None = None
+    is_created = False
     while True:
         fd, is_new = _open_for_append(folder, name, path)
+        is_created = is_created or is_new
         try:
             text = b"" if is_new else read_all(fd, path)
             if added is not None and (line := _added_line(entry, added.before, text)):
                 os.fsync(fd)  # the editor may not have done so
                 folder.sync()
-                added = _Added(line, added.before, folder.holds(name, os.fstat(fd)))
+                is_kept = folder.holds(name, os.fstat(fd))
+                added = added._replace(line=line, is_kept=is_kept)
             else:
                 added = _add(folder, name, path, fd, text, entry, header) or added
             if added is not None and added.is_kept:
-                end = added.line + entry.count(b"\n") - 1
-                size = os.fstat(fd).st_size
-                return Appended(Written(path, added.line, end), len(added.before), size)
+                return _appended(path, entry, added, is_created=is_created)
         finally:
             os.close(fd)
         if time.monotonic() > deadline:
@@ -180,6 +221,22 @@ def _append_entry(folder: Folder, name: str, path: str, entry: bytes, header: by
                 hint="Close the program that rewrites it. Look whether the "
                 "entry is there before you write it again.",
             )
+
+
+def _appended(path: str, entry: bytes, added: _Added, *, is_created: bool) -> Appended:
+    data = added.lead + entry
+    return Appended(
+        written=Written(path, added.line, added.line + entry.count(b"\n") - 1),
+        before=len(added.before),
+        after=len(added.before) + len(data),
+        bytes_written=BytesWritten(
+            digest=digest(data),
+            entry=digest(entry),
+            size=len(entry),
+            lead=len(added.lead),
+            created=is_created and not added.before,
+        ),
+    )
 
 
 def _add(
@@ -204,7 +261,8 @@ def _add(
         if began > len(before):  # a program without the lock appended in between
             os.lseek(fd, 0, os.SEEK_SET)
             before = read_all(fd, path)[:began]
-    return _Added(before.count(b"\n") + lead.count(b"\n") + 1, before, is_kept)
+    line = before.count(b"\n") + lead.count(b"\n") + 1
+    return _Added(line=line, before=before, is_kept=is_kept, lead=lead)
 
 
 def _added_line(entry: bytes, before: bytes, now: bytes) -> int:
@@ -316,7 +374,7 @@ def _put(
                 file.close()
             if not _is_unchanged(folder, name, info):
                 latest, now = _current(folder, name, path)
-                raise _conflict(path, base_hash, "" if now is None else _hash(latest))
+                raise conflict(path, base_hash, "" if now is None else digest(latest))
             folder.rename(temporary, name)
         except BaseException:  # also on KeyboardInterrupt
             if os.name == "nt":

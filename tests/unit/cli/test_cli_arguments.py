@@ -30,6 +30,7 @@ def test_every_verb_takes_the_common_flags(verb: str) -> None:
         "remember": ["x"],
         "get": ["x"],
         "edit": ["x"],
+        "restore": ["x@y"],
         "completion": ["bash"],
         "eval": ["x"],
         "import": ["markdown"],

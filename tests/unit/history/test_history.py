@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from clawmark.history.history import History, Retention
+from clawmark.history.recorded_files import is_recorded
 from clawmark.model.errors import HistoryDamaged, WorkspaceError
 from clawmark.model.values import FileState
 
@@ -264,3 +265,60 @@ def test_a_replacement_that_was_interrupted_is_finished(folder: Folder, step: st
     folder.write(NOTE, "- two\n")
     assert folder.record()
     assert not old.exists() and not new.exists()
+
+
+def test_a_file_that_cannot_be_read_stays_as_it_was(folder: Folder) -> None:
+    folder.write(NOTE, "- one\n")
+    folder.write("MEMORY.md", "- A\n")
+    folder.record()
+    folder.write(NOTE, "- two\n")
+    folder.write("MEMORY.md", "- B\n")
+
+    def read(name: str) -> bytes | None:
+        if name == NOTE:
+            raise WorkspaceError("cannot be read")
+        return folder.read(name)
+
+    version = folder.history.record(folder.states(), read, "sync")
+    assert version is not None
+    assert dict(folder.history.tree(version)) == {"MEMORY.md": b"- B\n", NOTE: b"- one\n"}
+    assert folder.record(), "it is read again the next time"
+
+
+def test_the_states_of_another_repository_are_not_used(folder: Folder) -> None:
+    folder.write(NOTE, "- one\n")
+    folder.record()
+    shutil.rmtree(folder.history.folder)
+    version = folder.history.find(folder.record())
+    assert folder.history.read(version, NOTE) == b"- one\n"
+
+
+def test_leftovers_of_a_killed_process_do_not_stop_the_next_one(folder: Folder) -> None:
+    folder.write(NOTE, "- one\n")
+    folder.record()
+    here = Path(folder.history.folder)
+    (here / "refs/heads/main.lock").touch()
+    Path(f"{here}.busy").touch()
+    folder.write(NOTE, "- two\n")
+    assert folder.record()
+    assert not (here / "refs/heads/main.lock").exists()
+
+
+def test_nothing_to_record_is_known_without_the_repository(folder: Folder) -> None:
+    folder.write(NOTE, "- one\n")
+    folder.record()
+    assert is_recorded(folder.history.folder, folder.states())
+    folder.write("MEMORY.md", "- A\n")
+    assert not is_recorded(folder.history.folder, folder.states())
+    folder.record()
+    (folder.path / "MEMORY.md").unlink()
+    assert not is_recorded(folder.history.folder, folder.states())
+
+
+def test_many_files_at_once_are_recorded_like_few(folder: Folder) -> None:
+    for number in range(100):
+        folder.write(f"memory/a/{number % 7}/{number}.md", f"- {number}\n")
+    version = folder.history.find(folder.record())
+    assert len(dict(folder.history.tree(version))) == 100
+    assert folder.history.read(version, "memory/a/3/3.md") == b"- 3\n"
+    assert folder.history.read(version, "memory/a/3") is None

@@ -13,7 +13,7 @@ import pytest
 
 from clawmark.history.journal import Journal, entry_hash, entry_hashes
 from clawmark.model.errors import ClawmarkError
-from clawmark.model.provenance import Origin, Trust
+from clawmark.model.provenance import BytesWritten, Origin, Trust
 
 NOTE = "memory/2026-02-24.md"
 USER = Origin("user", "remember", "owner")
@@ -157,3 +157,13 @@ def test_a_long_journal_is_searched_without_parsing_it(journal: Journal) -> None
         for number in range(20_000):
             file.write(line.replace(entry_hash("needle"), f"{number:024x}") + "\n")
     assert journal.look_up("- needle").trust == "external"
+
+
+def test_the_bytes_of_a_write_and_what_it_took_back_survive_a_rewrite(journal: Journal) -> None:
+    known = BytesWritten(entry="e" * 64, size=7)
+    record = journal.begin(AGENT, NOTE, "- one", written=known, undoes="some-id")
+    journal.finish(record, before=3, after=11, written=known._replace(digest="d" * 64, lead=1))
+    journal.rewrite(lambda _: True)
+    (found,) = journal.records()
+    assert found.written == BytesWritten(digest="d" * 64, entry="e" * 64, size=7, lead=1)
+    assert (found.undoes, found.before, found.after, found.done) == ("some-id", 3, 11, True)

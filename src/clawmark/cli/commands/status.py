@@ -151,6 +151,12 @@ def status_facts(
         if "fallbacks" in status.events
         else "",
     )
+    yield (
+        paint("History", "yellow"),
+        _event(status, "historyFailures", "version") + " could not be recorded; see doctor"
+        if "historyFailures" in status.events
+        else "",
+    )
     yield "Last flush", _flush(status.flush)
     if status.degraded is not None:
         yield (

@@ -1,0 +1,1 @@
+"""The history of a workspace at work: recording versions, restoring files, taking writes back."""
