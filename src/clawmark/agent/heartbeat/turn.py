@@ -39,6 +39,7 @@ from clawmark.agent.notes.curate import (
     quoted_material,
     read_material,
     save_proposal,
+    trust_of,
 )
 from clawmark.agent.tools.base import Tool
 from clawmark.model.errors import (
@@ -158,7 +159,8 @@ def _review(parts: HeartbeatParts, state: HeartbeatState, *, force: bool) -> Hea
         return _with_waiting(parts, HeartbeatReport(because))
     if not force:
         _check_retry(state, inputs.now_ms, now)
-    draft = Draft(trusted(inputs.material), parts.redactor)
+    shown = trusted(inputs.material)
+    draft = Draft(shown, parts.redactor, trust_of(parts.workspace, shown))
     try:
         turns = _ask(completer, parts, inputs, draft, now)
     except CompletionError:
