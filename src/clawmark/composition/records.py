@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from clawmark.composition import make_clock
 from clawmark.config.paths import Places
 from clawmark.config.schema import Settings
+from clawmark.engine.maintenance.listing import matcher
 from clawmark.engine.parts import IndexParts
-from clawmark.history.journal import Journal, entries_between, entry_hashes
+from clawmark.history.journal import Journal, entries_between, entry_hash, entry_hashes
 from clawmark.model.errors import ClawmarkError, WorkspaceError
-from clawmark.model.provenance import JournalRecord, Provenance
+from clawmark.model.provenance import JournalRecord, LogEntry, Provenance
 from clawmark.model.reports import Finding
 from clawmark.model.values import Hit, is_in_workspace
 from clawmark.store.base import IndexStore
 from clawmark.system.shared_counts import read_counts
+from clawmark.text.write_check import split_entries
 from clawmark.workspace import Workspace
 
 JOURNAL_FACT = "journal"
@@ -125,6 +127,48 @@ def _origin(workspace: Workspace, journal: Journal, hit: Hit) -> Provenance | No
     except WorkspaceError:  # the file has gone since
         return None
     return journal.look_up(entries_between(found.text, hit.start_line, hit.end_line))
+
+
+# --- The log ---
+
+
+def read_log(
+    workspace: Workspace,
+    journal: Journal,
+    count: int,
+    *,
+    path: str,
+    since: str,
+    kind: str,
+    session: str,
+) -> tuple[LogEntry, ...]:
+    """Return the newest records that match, newest first; an empty filter matches all."""
+    is_wanted = matcher([path] if path else ["**"])
+    found = list[JournalRecord]()
+    for record in journal.newest():
+        if since and record.time[:10] < since:
+            break
+        origin = record.origin
+        if is_wanted(record.path) and kind in ("", origin.kind) and session in ("", origin.session):
+            found.append(record)
+            if len(found) == count:
+                break
+    texts = {path: _texts(workspace, path) for path in {record.path for record in found}}
+    return tuple(LogEntry(one, _left(one, texts[one.path])) for one in found)
+
+
+def _left(record: JournalRecord, texts: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(texts[one] for one in record.entries if one in texts)
+
+
+def _texts(workspace: Workspace, path: str) -> dict[str, str]:
+    """Return the entries of a file by their hashes; nothing if it cannot be read."""
+    try:
+        found = workspace.read_exact(path)
+    except WorkspaceError:  # not a memory file, or a folder
+        return {}
+    entries = split_entries(found.text) if found is not None else ()
+    return {entry_hash(entry): entry for _, _, entry in entries}
 
 
 # --- What is wrong with the journal ---

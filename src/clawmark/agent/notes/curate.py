@@ -262,7 +262,7 @@ class Draft:
 
     def __init__(self, material: Material, redactor: Redactor, trust: Trust = "agent") -> None:
         self.page = material.page
-        self._trust: Trust = trust
+        self.trust: Trust = trust
         self.reasons: list[str] = []
         self._material = material
         self._fewest = len(material.page.splitlines()) // 2
@@ -284,7 +284,7 @@ class Draft:
             old=self._material.page,
             new=self.page,
             reasons=tuple(self.reasons),
-            trust=self._trust,
+            trust=self.trust,
         )
 
     def call(self, given: object) -> Payload:
