@@ -114,7 +114,8 @@ def _record_lines(entry: LogEntry, width: int) -> list[str]:
     lines = [f"{when}  {origin.kind:<8}  {trust}  {paint(path, 'cyan')}  {_done(record)}".rstrip()]
     if entry.texts:
         more = f" (and {len(entry.texts) - 1} more)" if len(entry.texts) > 1 else ""
-        text = one_line(without_comments(entry.texts[0]))
+        stated = next((one for one in entry.texts if not one.startswith("#")), entry.texts[0])
+        text = one_line(without_comments(stated))
         lines.append(f"{_INDENT}{fitted(text, width - len(_INDENT) - len(more))}{more}")
     about = " · ".join(place(one) for one in (origin.session, origin.source) if one)
     if about:
