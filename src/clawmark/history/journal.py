@@ -7,6 +7,7 @@ Losing the journal loses labels, never memory; damaged lines are skipped and cou
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import mmap
@@ -302,7 +303,10 @@ class Journal:
                 size = os.fstat(descriptor).st_size
                 # A line that a killed process left unfinished must not swallow this one.
                 torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
-                os.write(descriptor, (b"\n" if torn else b"") + line.encode() + b"\n")
+                data = (b"\n" if torn else b"") + line.encode() + b"\n"
+                if os.write(descriptor, data) < len(data):
+                    os.ftruncate(descriptor, size)
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), self.path)
                 if durable:
                     os.fsync(descriptor)
             finally:
