@@ -265,9 +265,9 @@ class Upkeep:
 
 def _journal_functions() -> ModuleType:
     """Return the module of the journal."""
-    from clawmark.composition import records
+    from clawmark.composition import provenance
 
-    return records
+    return provenance
 
 
 def _source_functions() -> ModuleType:
