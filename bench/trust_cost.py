@@ -1,7 +1,7 @@
 """Measure what the journal costs: appends, look-ups in a long journal, and the first index.
 
-Prints one JSON object and writes it to the results. Times are CPU time, in milliseconds; the journal
-may add `LIMIT` to a cold append."""
+Prints one JSON object and writes it to the results. Times are CPU time, in milliseconds. The
+journal may add `LIMIT` to a cold append."""
 
 from __future__ import annotations
 
