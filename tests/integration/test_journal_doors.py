@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from commands import Place
+from mcp_servers import call, stdio_server
 
 from clawmark import Memory
 from clawmark.agent.models.completer import Completion, ToolCall
@@ -335,3 +336,39 @@ def test_the_command_line_prints_what_it_has_written(tmp_path: Path) -> None:
     newest, oldest = place.run("log", "--json").json()["records"]
     assert (newest["path"], newest["texts"]) == ("MEMORY.md", ["- Ben prefers water"])
     assert oldest["kind"] == "remember" and oldest["state"] == "done"
+
+
+def test_mcp_records_the_session_of_the_host_and_explains_origins(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    place.workspace.mkdir(parents=True)
+    with stdio_server(["--session", MAIN], place.environment()) as server:
+        server.initialize()
+        note = {"text": "Ada prints the ferry timetable on Mondays.", "origin": "tool"}
+        written = server.ask(call("memory_append", note))["result"]["structuredContent"]
+        assert written["written"] is True
+        asked = {"query": "ferry timetable", "explain": True}
+        (found,) = server.ask(call("memory_search", asked))["result"]["structuredContent"][
+            "results"
+        ]
+    (record,) = found["origin"]["records"]
+    assert (record["kind"], record["trust"], record["session"]) == ("tool", "external", MAIN)
+    assert found["origin"]["trust"] == "external" and found["origin"]["unknownEntries"] == 0
+    assert found["provenance"]["originClass"] == "untrusted"
+    (logged,) = place.run("log", "--session", MAIN, "--json").json()["records"]
+    assert (logged["source"], logged["trust"]) == ("memory_append", "external")
+
+
+def test_the_log_fits_eighty_columns_and_its_filters_apply(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    place.workspace.mkdir(parents=True)
+    long = "memory/projects/" + "ferry-" * 20 + ".md"
+    place.run("remember", "--to", long, "The ferry " + "leaves at nine and " * 20)
+    place.run("remember", "Carla prefers tea")
+    everything = place.run("log", env={"COLUMNS": "80"})
+    assert everything.code == 0 and "The ferry leaves" in everything.out
+    assert max(map(len, everything.out.splitlines())) <= 80
+    assert "Carla" not in place.run("log", "memory/projects").out
+    assert place.run("log", "--kind", "import").out == ""
+    assert "no record matches" in place.run("log", "--since", "2999-01-01").err
+    wrong = place.run("log", "--kind", "nothing")
+    assert wrong.code == 2 and "choose from" in wrong.err

@@ -315,7 +315,7 @@ class Journal:
             try:
                 size = os.fstat(descriptor).st_size
                 # A line that a killed process left unfinished must not swallow this one.
-                torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
+                torn = size > 0 and _last_byte(descriptor, size) != b"\n"
                 data = (b"\n" if torn else b"") + line.encode() + b"\n"
                 if os.write(descriptor, data) < len(data):
                     os.ftruncate(descriptor, size)
@@ -383,6 +383,11 @@ _LABEL_TRUST: dict[str, Trust] = {
     "tool": "external",
     "import": "external",
 }
+
+
+def _last_byte(descriptor: int, size: int) -> bytes:
+    os.lseek(descriptor, size - 1, os.SEEK_SET)  # Windows has no `pread`
+    return os.read(descriptor, 1)
 
 
 def _unreadable(path: str, error: OSError) -> ClawmarkError:
