@@ -241,14 +241,14 @@ def open_memory(folder: Path) -> Memory:
 def test_tool_writes_to_the_day_that_the_gate_has_checked(tmp_path: Path) -> None:
     with open_memory(tmp_path) as memory:
         tool = next(tool for tool in memory.tools(append=True) if tool.name == "memory_append")
-        memory.workspace.remember("Ada prefers tea.", "2026-02-25")
+        Workspace(memory.workspace.root).remember("Ada prefers tea.", "2026-02-25")
         assert called(tool, text="Ada prefers tea.")["path"] == "memory/2026-02-24.md"
 
 
 def test_entry_of_the_checked_day_is_refused_although_midnight_passes(tmp_path: Path) -> None:
     with open_memory(tmp_path) as memory:
         tool = next(tool for tool in memory.tools(append=True) if tool.name == "memory_append")
-        memory.workspace.remember("Ada prefers tea.", "2026-02-24")
+        Workspace(memory.workspace.root).remember("Ada prefers tea.", "2026-02-24")
         assert called(tool, text="Ada prefers tea.")["reason"] == "duplicate"
     assert not (tmp_path / "workspace" / "memory" / "2026-02-25.md").exists()
 

@@ -346,7 +346,8 @@ def test_unexpected_error_becomes_an_answer(caplog: pytest.LogCaptureFixture) ->
 
 def test_the_schema_asks_for_a_query_and_allows_what_it_does_not_know() -> None:
     parameters: Any = Backend().tool().parameters
-    expected = ["query", "maxResults", "minScore", "corpus", "since", "until", "path", "source"]
+    filters = ["since", "until", "path", "source"]
+    expected = ["query", "maxResults", "minScore", "corpus", "explain", *filters]
     assert list(parameters["properties"]) == expected
     assert parameters["required"] == ["query"]
     assert parameters["additionalProperties"] is True
