@@ -392,3 +392,9 @@ def test_a_filter_that_cannot_be_understood_is_an_input_error() -> None:
     ).call({"query": "tea", "since": "soon"})
     assert (payload["error"], payload["action"]) == ("since must be a day.", "Write YYYY-MM-DD.")
     assert "disabled" not in payload
+
+
+@pytest.mark.parametrize("given", ["maybe", 7, [True]])
+def test_explain_is_true_or_false(given: object) -> None:
+    answer = Backend().tool().call({"query": "tea", "explain": given})
+    assert "explain must be true or false" in str(answer["error"])
