@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from clawmark.config.schema import Loaded, Settings
     from clawmark.embed.base import Choice, Embedder
     from clawmark.engine.versions.workspace_history import FileChange, HistoryEntry
+    from clawmark.history.journal import Journal
     from clawmark.system.counters import Metrics
 
 P = ParamSpec("P")
@@ -282,6 +283,10 @@ class AsyncMemory:
     def history(self) -> AsyncHistory:
         return AsyncHistory(self._opened, self._workers)
 
+    @property
+    def journal(self) -> Journal:
+        return self._opened.journal
+
     search = _awaited(Memory.search, cancellable=True)
     recall = _awaited(Memory.recall, cancellable=True)
     read = _awaited(Memory.read)
@@ -303,6 +308,8 @@ class AsyncMemory:
     absolute_path = _awaited(Memory.absolute_path)
     files = _awaited(Memory.files)
     recent = _awaited(Memory.recent)
+    log = _awaited(Memory.log)
+    origins = _awaited(Memory.origins)
     sessions = _awaited(Memory.sessions)
     transcript = _awaited(Memory.transcript)
     status = _awaited(Memory.status)

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from clawmark.engine.versions.workspace_history import WorkspaceHistory
     from clawmark.model import reports
     from clawmark.model.documents import Excerpt, Written
+    from clawmark.model.provenance import Origin
 
 # Imports inside the methods below are late because a cold `clawmark search` needs none of them.
 
@@ -76,9 +77,12 @@ class Memory(Upkeep):
         self.context_reader: ContextReader | None = None
         self._watchings: list[Watching] = []
         self._history: WorkspaceHistory | None = None
+        self._clock = clock
         self._slot: SlotParts | None = None
         self._slot_lock = RLock()
-        self._lease = lease_manager(places, loaded, embedder, provider, background=background)
+        self._lease = lease_manager(
+            places, loaded, embedder, provider, background=background, clock=clock
+        )
         self._builtin, self._backend = self._lease.manager.builtin, self._lease.manager.backend
         self._parts = self._builtin.parts
         is_other = loaded.settings.memory_search.enabled and self._backend is not self._builtin
@@ -175,7 +179,8 @@ class Memory(Upkeep):
         passages without a date are left out. `path` is a pattern such as `memory/projects/**`,
         `source` is `memory`, `sessions` or the name of an added folder. `as_of` searches the memory
         files as they were at the end of a day, which then counts as today, or at an ISO 8601 time;
-        `VersionMissing` if no version of that time is known."""
+        `VersionMissing` if no version of that time is known. `explain` adds how the
+        answer was found, and to each hit where it came from."""
         earlier = self._at(as_of) if as_of else None
         today = self.today if earlier is None else earlier.today
         filters = NO_FILTERS
@@ -189,8 +194,10 @@ class Memory(Upkeep):
         query = query._replace(filters=filters, explain=explain)
         if earlier is not None and self.settings.memory_search.enabled:
             composition.require_index(self.settings)
-            return earlier.search(query)
-        return self._backend.search(query, freshen=freshen)
+            found = earlier.search(query)
+        else:
+            found = self._backend.search(query, freshen=freshen)
+        return self._with_origins(found) if explain else found
 
     def read(
         self,
@@ -248,14 +255,21 @@ class Memory(Upkeep):
         )
 
     def append(
-        self, text: str, *, to: str = "", day: str = "", at: datetime | None = None
+        self,
+        text: str,
+        *,
+        to: str = "",
+        day: str = "",
+        at: datetime | None = None,
+        origin: Origin | None = None,
     ) -> Written:
         """Add an entry to the log of a day (today's by default), or to the file `to`; it is on disk
         when this returns.
 
         An entry of today's log starts with the time; `at` is that time, for a caller that has
-        called `now` already. Only text with redaction masks is refused. `check_note` applies the
-        write gate that agents and `clawmark remember` have."""
+        called `now` already. `origin` is recorded in the journal; by default the user wrote it.
+        Only text with redaction masks is refused. `check_note` applies the write gate that agents
+        and `clawmark remember` have."""
         from clawmark.text.write_check import check_write
         from clawmark.workspace.daily import format_entry
 
@@ -263,13 +277,15 @@ class Memory(Upkeep):
         problem = check_write(text)
         if problem is not None:
             raise WorkspaceError(problem.message, hint=problem.hint)
-        self._lift_forgotten(text)
+        if origin is None or origin.trust == "owner":
+            self._lift_forgotten(text)
         if to:
-            return self.workspace.append(to, format_entry(text))
+            return self.workspace.append(to, format_entry(text), origin=origin)
         moment = at or self._now()  # read once, so that the day and the time agree
         today = moment.date().isoformat()
         has_time = self.settings.memory.daily_log.times and day in ("", today)
-        return self.workspace.remember(text, day or today, f"{moment:%H:%M}" if has_time else "")
+        time = f"{moment:%H:%M}" if has_time else ""
+        return self.workspace.remember(text, day or today, time, origin=origin)
 
     def check_note(self, text: str, *, to: str = "", day: str = "") -> Refusal | None:
         """Return why the write gate refuses an entry (a duplicate, a secret, noise …), or None.
@@ -279,19 +295,28 @@ class Memory(Upkeep):
         """
         return agent_parts.make_notebook(self).check(text, to, day or self.today())
 
-    def replace(self, path: str, text: str, base_hash: str, *, force: bool = False) -> str:
+    def replace(
+        self,
+        path: str,
+        text: str,
+        base_hash: str,
+        *,
+        force: bool = False,
+        origin: Origin | None = None,
+    ) -> str:
         """Replace the text that has `base_hash` ("" for a new file), and return the new hash.
 
         `WriteConflict` names both hashes when the file has changed since. The last three texts are
         kept in the state folder. A text with a redaction mask is refused, and so is one without
-        most lines of the old text, unless `force` is given."""
+        most lines of the old text, unless `force` is given. `origin` is that of the new entries, by
+        default the user; entries that stay keep theirs."""
         from clawmark.workspace.versions import check_replacement
 
         current = self.workspace.read_exact(path)
         # With another hash, `replace` below reports the conflict.
         if current is None or current.hash == base_hash:
             check_replacement(path, text, current.text if current is not None else "", force=force)
-        return self.workspace.replace(path, text, base_hash)
+        return self.workspace.replace(path, text, base_hash, origin=origin)
 
     def plan(self, *, force: bool = False) -> tuple[SyncPlan, Scan]:
         """Return what `sync` would do now."""

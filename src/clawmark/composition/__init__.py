@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -58,6 +58,7 @@ def build(
     provider: str | None,
     *,
     background: bool,
+    clock: Callable[[], datetime] | None = None,
 ) -> BuiltinBackend:
     """Build the built-in backend; nothing is opened or loaded yet."""
     options = loaded.settings.memory_search
@@ -73,7 +74,7 @@ def build(
         sources=sources.read,
         media=_media_rules(options.multimodal),
         counts=counts,
-        journal=lambda: make_journal(places, loaded.settings),
+        journal=lambda: make_journal(places, loaded.settings, clock),
         is_forgotten=lambda text: make_tombstones(places).is_forgotten(text),
     )
     if options.store.path:
@@ -97,19 +98,11 @@ def build(
         fallbacks=choice.fallbacks,
         deltas=options.sync.sessions,
         media=_media_sync(workspace) if workspace.media is not None else None,
+        on_text=_record_found(
+            workspace, index, lambda: make_journal(places, loaded.settings, clock)
+        ),
     )
-    setup = Setup(
-        workspace=places.workspace,
-        agent_id=places.agent_id,
-        config_file=places.config_file or "",
-        state_dir=places.state_dir,
-        sources=options.sources,
-        source_file=sources.path,
-        vector_engine=options.store.vector.engine if options.store.vector.enabled else "",
-        cache_limit=cache_entries,
-        warnings=loaded.warnings,
-        has_index=loaded.settings.plugins.has_memory,
-    )
+    setup = _setup(places, loaded, sources.path, cache_entries)
     instant = choice.embedders[0] if choice.embedders else None
     parts = IndexParts(
         workspace=workspace,
@@ -133,10 +126,30 @@ def build(
     )
 
 
-def make_journal(places: Places, settings: Settings) -> Journal:
+def _setup(places: Places, loaded: Loaded, source_file: str, cache_entries: int) -> Setup:
+    """Return what status and doctor report of the configuration."""
+    options = loaded.settings.memory_search
+    return Setup(
+        workspace=places.workspace,
+        agent_id=places.agent_id,
+        config_file=places.config_file or "",
+        state_dir=places.state_dir,
+        sources=options.sources,
+        source_file=source_file,
+        vector_engine=options.store.vector.engine if options.store.vector.enabled else "",
+        cache_limit=cache_entries,
+        warnings=loaded.warnings,
+        has_index=loaded.settings.plugins.has_memory,
+    )
+
+
+def make_journal(
+    places: Places, settings: Settings, clock: Callable[[], datetime] | None = None
+) -> Journal:
     """Return the journal of an agent's writes."""
     # Imported here: a search writes nothing.
-    made: Journal = import_module("clawmark.composition.records").make_journal(places, settings)
+    records = import_module("clawmark.composition.records")
+    made: Journal = records.make_journal(places, settings, clock)
     return made
 
 
@@ -171,6 +184,24 @@ def history_findings(places: Places, settings: Settings, *, fix: bool) -> list[F
     versions = import_module("clawmark.composition.versions")
     found: list[Finding] = versions.history_findings(places, settings, fix=fix)
     return found
+
+
+def _record_found(
+    workspace: Workspace, store: SqliteStore, journal: Callable[[], Journal]
+) -> Callable[[Sequence[tuple[str, str]]], None]:
+    """Return what records text of changed files that no write has recorded, and once a minute how
+    interrupted writes ended."""
+    settled = [float("-inf")]
+
+    def record(files: Sequence[tuple[str, str]]) -> None:
+        # Imported here: most searches find nothing changed.
+        records = import_module("clawmark.composition.records")
+        if time.monotonic() - settled[0] > 60:
+            records.record_outcomes(workspace, journal())
+            settled[0] = time.monotonic()
+        records.record_found(store, journal(), files)
+
+    return record
 
 
 def _media_rules(options: Multimodal) -> MediaRules | None:

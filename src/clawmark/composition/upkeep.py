@@ -28,9 +28,11 @@ if TYPE_CHECKING:
     from clawmark.engine.maintenance.spending import Spending
     from clawmark.engine.parts import IndexParts
     from clawmark.engine.sync.scan import SyncRequest
+    from clawmark.history.journal import Journal
     from clawmark.model import reports
     from clawmark.model.documents import Excerpt, MemoryEntry, MemoryFile
-    from clawmark.model.values import Found
+    from clawmark.model.provenance import LogEntry, Provenance
+    from clawmark.model.values import Found, Hit
     from clawmark.text.transcripts.records import TranscriptMessage
     from clawmark.workspace import Workspace
     from clawmark.workspace.transcripts.files import TranscriptFiles
@@ -42,6 +44,7 @@ class Upkeep:
     """What `Memory` does besides searching, reading and writing."""
 
     places: Places
+    _clock: Callable[[], datetime] | None
     _parts: IndexParts
     _builtin: BuiltinBackend
     _backend: MemoryBackend
@@ -59,6 +62,7 @@ class Upkeep:
         search: Callable[..., Found]
         read: Callable[..., Excerpt]
         sync: Callable[..., reports.SyncReport]
+        today: Callable[[], str]
         _now: Callable[[], datetime]
 
     def add_source(
@@ -106,6 +110,38 @@ class Upkeep:
         from clawmark.engine.maintenance.listing import Listing
 
         return Listing(self.workspace, self._now())
+
+    @property
+    def journal(self) -> Journal:
+        """The journal of writes: who wrote which entry when, and from what."""
+        return composition.make_journal(self.places, self.settings, self._clock)
+
+    def log(
+        self, count: int = 20, *, path: str = "", since: str = "", kind: str = "", session: str = ""
+    ) -> tuple[LogEntry, ...]:
+        """Return the newest records of the journal, newest first, with the text that is still
+        there.
+
+        `path` is a file, a folder or a pattern, `since` a day as for `search`."""
+        wanted = {"path": path, "since": since, "kind": kind, "session": session}
+        found: tuple[LogEntry, ...] = _journal_functions().read_log(
+            self.workspace, self.journal, count, today=self.today, **wanted
+        )
+        return found
+
+    def origins(self, hits: Iterable[Hit]) -> tuple[Provenance | None, ...]:
+        """Return where each hit came from; None if it is not text of a memory file, or if the
+        journal cannot be read."""
+        records = import_module("clawmark.composition.records")  # not needed by most searches
+        found: tuple[Provenance | None, ...] = records.origins_of(
+            self.workspace, self.journal, hits
+        )
+        return found
+
+    def _with_origins(self, found: Found) -> Found:
+        """Return an answer whose hits say where they came from."""
+        hits = zip(found.hits, self.origins(found.hits), strict=True)
+        return found._replace(hits=tuple(hit._replace(origin=one) for hit, one in hits))
 
     def sessions(self) -> tuple[reports.Transcript, ...]:
         """Return the agent's transcripts, the latest first, whether or not they are searched."""
@@ -185,7 +221,15 @@ class Upkeep:
     def status(self) -> reports.Status:
         """Measure the state of the workspace and the index."""
         _, latest = agent_parts.flush_times(self.places)
-        return self.slot.complete_status(self._backend.status()._replace(flush=latest))
+        status = self._backend.status()._replace(flush=latest)
+        problems = " ".join(finding.what for finding in self._journal_findings())
+        return self.slot.complete_status(status._replace(journal=problems))
+
+    def _journal_findings(self) -> list[reports.Finding]:
+        found: list[reports.Finding] = _journal_functions().journal_findings(
+            self.journal, self._parts
+        )
+        return found
 
     def probe(self) -> tuple[reports.Probe, ...]:
         """Embed one word with the configured provider, and score two known vectors.
@@ -210,7 +254,7 @@ class Upkeep:
             backend_probes=other.probe() if other is not None else (),
         )
         about_history = composition.history_findings(self.places, self.settings, fix=fix)
-        return [*found, *self.slot.findings(), *about_history]
+        return [*found, *self._journal_findings(), *self.slot.findings(), *about_history]
 
     def _run_sync(self, request: SyncRequest) -> reports.SyncReport:
         return self._backend.sync(instant_only=request.instant_only)
@@ -278,6 +322,11 @@ class Upkeep:
 def _forget_functions() -> ModuleType:
     """Return the module of forgetting."""
     return import_module("clawmark.composition.forget")
+
+
+def _journal_functions() -> ModuleType:
+    """Return the module that reports on the journal, which a search does not need."""
+    return import_module("clawmark.composition.journal_reports")
 
 
 def _source_functions() -> ModuleType:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, NamedTuple
@@ -23,6 +24,7 @@ from clawmark.importers.notes import (
     import_notes,
 )
 from clawmark.importers.seeds import open_index
+from clawmark.model.provenance import Origin
 from clawmark.text.forgetting import remove_entries
 
 if TYPE_CHECKING:
@@ -78,8 +80,15 @@ def run_import(
         document = workspace.read_document(known)
         return document.text, document.hash
 
+    origin = Origin(
+        actor="import",
+        kind="import",
+        trust="external",
+        source=f"{source}: {os.path.abspath(path)}",
+    )
+
     def replace(at: str, text: str, base: str) -> object:
-        return memory.replace(at, text, base, force=True)
+        return memory.replace(at, text, base, force=True, origin=origin)
 
     target = Target(existing, read, replace)
     notes = without_forgotten(source, notes_of(source, path), make_tombstones(memory.places))

@@ -27,6 +27,10 @@ Kind: TypeAlias = Literal[
 ]
 
 
+Action: TypeAlias = Literal["append", "replace", "delete", "rename", "found"]
+"""What was done to a file; `found` is text that a sync found and no write had recorded."""
+
+
 class Origin(NamedTuple):
     """Who writes something, on whose behalf and from what."""
 
@@ -77,6 +81,31 @@ class JournalRecord(NamedTuple):
     written: BytesWritten = NO_BYTES
     undoes: str = ""
     """The id of the record that this write took back."""
+    action: Action = "replace"
+    moved_from: str = ""
+    """The old path of a renamed file or folder."""
+    external: tuple[str, ...] = ()
+    """Those of the entries that came from outside, although the origin is trusted more."""
+    dropped: bool = False
+    """Whether the write is known not to have happened."""
+
+
+class Provenance(NamedTuple):
+    """What the journal knows about a text."""
+
+    trust: Trust
+    origins: tuple[JournalRecord, ...]
+    """The record that each known entry has its origin from, the newest first."""
+    unknown: int
+    """How many entries are not in the journal."""
+
+
+class LogEntry(NamedTuple):
+    """A record of the journal with what is left of the text that was written."""
+
+    record: JournalRecord
+    texts: tuple[str, ...]
+    """The entries of the record that are in the file now."""
 
 
 BY_USER = Origin(actor="user", kind="remember", trust="owner")
@@ -92,10 +121,17 @@ class WriteJournal(Protocol):
         path: str,
         text: str,
         *,
+        old: str = "",
+        outside: str = "",
+        action: Action = "replace",
+        moved_from: str = "",
         written: BytesWritten = NO_BYTES,
         undoes: str = "",
     ) -> JournalRecord:
-        """Record durably that a text is about to be written; None stands for `BY_USER`."""
+        """Record durably that a text is about to be written; None stands for `BY_USER`.
+
+        Entries of `old`, the text that is replaced, keep their origins. `outside` is the part of
+        the text that came from outside."""
         ...
 
     def finish(
@@ -109,7 +145,29 @@ class WriteJournal(Protocol):
         """Record that the write was done; for an append, the sizes of the file around it."""
         ...
 
+    def look_up(self, text: str) -> Provenance:
+        """Return where the entries of a text came from."""
+        ...
+
 
 def lowest(levels: tuple[Trust, ...]) -> Trust:
     """Return the least trusted of some levels; `owner` for none."""
     return max(levels, key=TRUST_LEVELS.index, default="owner")
+
+
+def provenance_fields(provenance: Provenance) -> dict[str, object]:
+    """Return where a text came from as an object for JSON; the trust is `unknown` if no record has
+    any of it."""
+    records = [
+        {
+            "actor": record.origin.actor,
+            "kind": record.origin.kind,
+            "trust": record.origin.trust,
+            "time": record.time,
+            "session": record.origin.session,
+            "source": record.origin.source,
+        }
+        for record in provenance.origins
+    ]
+    trust = provenance.trust if records else "unknown"
+    return {"trust": trust, "records": records, "unknownEntries": provenance.unknown}

@@ -6,9 +6,10 @@ import time
 from _thread import allocate_lock  # a lock without `threading`, which costs a cold search 1 ms
 from typing import Literal, TypeAlias
 
-Event: TypeAlias = Literal["denied", "readErrors", "fallbacks", "historyFailures"]
+Event: TypeAlias = Literal["denied", "readErrors", "fallbacks", "historyFailures", "journalErrors"]
 """Paths that were refused, files that could not be read, answers given by a substitute (another
-embedder, keywords alone, or another backend), and versions that could not be recorded."""
+embedder, keywords alone, or another backend), versions that could not be recorded, and writes that
+the journal could not record."""
 
 
 class Metrics:

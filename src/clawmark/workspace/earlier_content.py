@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from contextlib import suppress
 
 from clawmark.model.provenance import BytesWritten
@@ -27,14 +28,23 @@ def put_back(
     *,
     lock_dir: str | None,
     keep: bool,
+    on_change: Callable[[], None],
 ) -> None:
     """Replace the content that has `base_hash` ("" if there is no file); None deletes the file.
 
     WriteConflict if the content is another one. With `keep`, a version of what is replaced is
-    kept."""
+    kept. `on_change` is called before the change."""
     if data is not None:
-        put(root, path, data, base_hash, lock_dir=lock_dir, keep=keep)
-    elif not delete_file(root, path, lock_dir, base_hash, keep=keep):
+        put(
+            root,
+            path,
+            data,
+            base_hash,
+            lock_dir=lock_dir,
+            keep=keep,
+            on_change=lambda _: on_change(),
+        )
+    elif not delete_file(root, path, lock_dir, base_hash, keep=keep, on_change=on_change):
         raise conflict(path, base_hash, "")
 
 

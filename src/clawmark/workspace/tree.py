@@ -42,6 +42,10 @@ ERASE_ATTEMPTS = 5
 """How often to rewrite a file that another program changes at the same time."""
 
 
+def _nothing() -> None:
+    """Do nothing before a change."""
+
+
 class Entry(NamedTuple):
     """A file or a folder in a listing."""
 
@@ -119,11 +123,18 @@ def read_exact(root: Folder, path: str) -> Exact | None:
 
 
 def delete_file(
-    root: Folder, path: str, lock_dir: str | None, base_hash: str = "", *, keep: bool = True
+    root: Folder,
+    path: str,
+    lock_dir: str | None,
+    base_hash: str = "",
+    *,
+    keep: bool = True,
+    on_change: Callable[[], None] = _nothing,
 ) -> bool:
     """Delete a file; False if it does not exist. With `keep`, a version of it is kept.
 
-    With `base_hash`, only a file with that content is deleted; WriteConflict for any other."""
+    With `base_hash`, only a file with that content is deleted; WriteConflict for any other.
+    `on_change` is called before the first change, when nothing else stands in its way."""
     *parents, name = split_relative(path)
     with translated(path), locked(root, path, lock_dir):
         try:
@@ -132,6 +143,7 @@ def delete_file(
                 data = read_bytes(root, path, path, ANCHOR)
                 if base_hash and digest(data) != base_hash:
                     raise conflict(path, base_hash, digest(data))
+                on_change()
                 if keep:
                     keep_version(lock_dir, root.path, path, data)
                 folder.unlink(name)
@@ -160,7 +172,9 @@ def erase(root: Folder, path: str, change: Callable[[str], str], lock_dir: str |
     )
 
 
-def delete_folder(root: Folder, path: str, lock_dir: str | None) -> bool:
+def delete_folder(
+    root: Folder, path: str, lock_dir: str | None, on_change: Callable[[], None] = _nothing
+) -> bool:
     """Delete a folder and its notes; False if it does not exist. Other files in it are an error."""
     parts = _inner_parts(path)
     with translated(path):
@@ -169,6 +183,7 @@ def delete_folder(root: Folder, path: str, lock_dir: str | None) -> bool:
                 entries = _only_notes(folder, path)
         except FileNotFoundError:
             return False
+        on_change()
         for entry in reversed(entries):  # what is in a folder comes after it
             if not entry.is_folder:
                 delete_file(root, entry.path, lock_dir)
@@ -178,7 +193,9 @@ def delete_folder(root: Folder, path: str, lock_dir: str | None) -> bool:
     return True
 
 
-def rename(root: Folder, old: str, new: str, lock_dir: str | None) -> bool:
+def rename(
+    root: Folder, old: str, new: str, lock_dir: str | None, on_change: Callable[[], None] = _nothing
+) -> bool:
     """Rename a file or a folder; False if it does not exist. The new path must be free."""
     if new == old or new.startswith(old + "/"):
         raise WorkspaceError(
@@ -208,6 +225,7 @@ def rename(root: Folder, old: str, new: str, lock_dir: str | None) -> bool:
                 current_hash="",
                 hint="Choose another name.",
             )
+        on_change()
         above.rename(name, new_name, target)
         target.sync()
         above.sync()

@@ -30,8 +30,9 @@ from clawmark.workspace.scan import scan_workspace
 
 if TYPE_CHECKING:
     from clawmark.model.documents import Document, Excerpt, Written
-    from clawmark.model.provenance import BytesWritten, JournalRecord, Origin, WriteJournal
+    from clawmark.model.provenance import Origin, Provenance, WriteJournal
     from clawmark.system.counters import SharedCounts
+    from clawmark.workspace.recording import Recorder
     from clawmark.workspace.transcripts.files import TranscriptFiles
     from clawmark.workspace.tree import Entry, Exact
 
@@ -225,23 +226,41 @@ class Workspace:
             return read_excerpt(opened, sessions.clean, start, lines, max_lines, max_chars)
 
     def append(
-        self, path: str, text: str, *, header: str = "", origin: Origin | None = None
+        self,
+        path: str,
+        text: str,
+        *,
+        header: str = "",
+        origin: Origin | None = None,
+        outside: str = "",
     ) -> Written:
-        """Add lines to a memory file, durably; a new file starts with `header`."""
+        """Add lines to a memory file, durably; a new file starts with `header`.
+
+        `origin` is recorded in the journal; `outside` is the part of the text that came from
+        outside."""
         from clawmark.workspace import write
 
         with self._changing(), self._place(path, self._extras, writing=True) as (root, place):
-            record = self._begin(origin, place.path, text, write.describe_entry(text, place.path))
-            appended = write.append(
-                root, place.relative, text, header=header, lock_dir=self._lock_dir
+            recording = self.recorder.write(
+                origin,
+                place.path,
+                text,
+                action="append",
+                header=header,
+                outside=outside,
+                written=write.describe_entry(text, place.path),
             )
-            if record is not None and self._journal is not None:
-                self._journal().finish(
-                    record,
-                    before=appended.before,
-                    after=appended.after,
-                    written=appended.bytes_written,
-                )
+            appended = write.append(
+                root,
+                place.relative,
+                text,
+                header=header,
+                lock_dir=self._lock_dir,
+                on_change=recording.start,
+            )
+            recording.finish(
+                before=appended.before, after=appended.after, written=appended.bytes_written
+            )
             return appended.written
 
     def remember(
@@ -255,15 +274,39 @@ class Workspace:
             origin=origin,
         )
 
-    def replace(self, path: str, text: str, base_hash: str, *, origin: Origin | None = None) -> str:
-        """Replace the text that has `base_hash` ("" if there is none) and return the new hash."""
+    def replace(
+        self,
+        path: str,
+        text: str,
+        base_hash: str,
+        *,
+        origin: Origin | None = None,
+        outside: str = "",
+    ) -> str:
+        """Replace the text that has `base_hash` ("" if there is none) and return the new hash.
+
+        Entries that the old text had keep their origins."""
         from clawmark.workspace import write
 
         with self._changing(), self._place(path, self._extras, writing=True) as (root, place):
             data = write.text_bytes(text, place.path)
-            record = self._begin(origin, place.path, text, write.describe_text(data, base_hash))
-            new_hash = write.put(root, place.relative, data, base_hash, lock_dir=self._lock_dir)
-            self._finish(record)
+            recording = self.recorder.write(
+                origin,
+                place.path,
+                text,
+                action="replace",
+                outside=outside,
+                written=write.describe_text(data, base_hash),
+            )
+            new_hash = write.put(
+                root,
+                place.relative,
+                data,
+                base_hash,
+                lock_dir=self._lock_dir,
+                on_change=recording.start,
+            )
+            recording.finish()
             return new_hash
 
     def erase(self, path: str, change: Callable[[str], str]) -> bool:
@@ -293,12 +336,23 @@ class Workspace:
         # Imported here, as below: only `clawmark restore` and `clawmark undo` need it.
         earlier = import_module("clawmark.workspace.earlier_content")
         with self._changing(), self._place(path, self._extras, writing=True) as (root, place):
-            written = earlier.describe(data, base_hash)
-            record = self._begin(origin, place.path, "", written, undoes)
-            earlier.put_back(
-                root, place.relative, data, base_hash, lock_dir=self._lock_dir, keep=keep
+            recording = self.recorder.write(
+                origin,
+                place.path,
+                action="delete" if data is None else "replace",
+                written=earlier.describe(data, base_hash),
+                undoes=undoes,
             )
-            self._finish(record)
+            earlier.put_back(
+                root,
+                place.relative,
+                data,
+                base_hash,
+                lock_dir=self._lock_dir,
+                keep=keep,
+                on_change=recording.start,
+            )
+            recording.finish()
 
     def read_bytes(self, path: str) -> bytes | None:
         """Return the bytes of one of the workspace's own files; None if it does not exist."""
@@ -314,6 +368,18 @@ class Workspace:
             texts: list[bytes] = earlier.kept_texts(self._lock_dir, root.path, place.relative)
             return texts
 
+    @property
+    def recorder(self) -> Recorder:
+        """Records writes in the journal, for code that changes files of the workspace itself."""
+        made: Recorder = import_module("clawmark.workspace.recording").Recorder(
+            self._journal, self._counts
+        )
+        return made
+
+    def look_up(self, text: str) -> Provenance | None:
+        """Return what the journal knows about a text; None if there is no journal."""
+        return None if self._journal is None else self._journal().look_up(text)
+
     def read_exact(self, path: str) -> Exact | None:
         """Read a memory file unchanged, with the hash to replace it; None if it does not exist."""
         from clawmark.workspace import tree
@@ -328,7 +394,7 @@ class Workspace:
         with self._counted(), self._opened(self.root) as root:
             return tree.list_folder(root, path, depth)
 
-    def delete(self, path: str) -> bool:
+    def delete(self, path: str, *, origin: Origin | None = None) -> bool:
         """Delete a memory file or a folder that holds only such; False if it does not exist."""
         from clawmark.workspace import tree
 
@@ -336,26 +402,37 @@ class Workspace:
             is_folder = tree.is_folder(root, path)
         if is_folder:
             with self._changing(), self._opened(self.root) as root:
-                return tree.delete_folder(root, path, self._lock_dir)
-        with self._changing(), self._place(path, self._extras, writing=True) as (root, place):
-            return tree.delete_file(root, place.relative, self._lock_dir)
+                recording = self.recorder.write(origin, path, action="delete")
+                was_there = tree.delete_folder(root, path, self._lock_dir, recording.start)
+        else:
+            with self._changing(), self._place(path, self._extras, writing=True) as (root, place):
+                recording = self.recorder.write(origin, place.path, action="delete")
+                was_there = tree.delete_file(root, place.relative, self._lock_dir, recording.start)
+        recording.finish()
+        return was_there
 
-    def rename(self, old: str, new: str) -> bool:
+    def rename(self, old: str, new: str, *, origin: Origin | None = None) -> bool:
         """Rename a memory file or folder to a free path; False if it does not exist."""
         from clawmark.workspace import tree
 
         with self._counted(), self._opened(self.root) as root:
             is_folder = tree.is_folder(root, old)
+        recording = self.recorder.write(origin, new, action="rename", moved_from=old)
         if is_folder:
             with self._changing(), self._counted(), self._opened(self.root) as root:
-                return tree.rename(root, old, "/".join(tree.folder_parts(new)), self._lock_dir)
-        to = self._place(new, self._extras, writing=True)
-        with (
-            self._changing(),
-            to as (_, there),
-            self._place(old, self._extras, writing=True) as (root, place),
-        ):
-            return tree.rename(root, place.relative, there.relative, self._lock_dir)
+                to = "/".join(tree.folder_parts(new))
+                was_there = tree.rename(root, old, to, self._lock_dir, recording.start)
+        else:
+            with (
+                self._changing(),
+                self._place(new, self._extras, writing=True) as (_, there),
+                self._place(old, self._extras, writing=True) as (root, place),
+            ):
+                was_there = tree.rename(
+                    root, place.relative, there.relative, self._lock_dir, recording.start
+                )
+        recording.finish()
+        return was_there
 
     def sweep(self, scan: Scan) -> None:
         """Remove the temporary files that killed writers left in the workspace."""
@@ -397,17 +474,6 @@ class Workspace:
                 raise guard.denied(path, what, "not-memory", hint)
             with self._opened(place.root) as root:
                 yield root, place
-
-    def _begin(
-        self, origin: Origin | None, path: str, text: str, written: BytesWritten, undoes: str = ""
-    ) -> JournalRecord | None:
-        if self._journal is None:
-            return None
-        return self._journal().begin(origin, path, text, written=written, undoes=undoes)
-
-    def _finish(self, record: JournalRecord | None) -> None:
-        if record is not None and self._journal is not None:
-            self._journal().finish(record)
 
     @contextmanager
     def _changing(self) -> Iterator[None]:

@@ -14,7 +14,7 @@ import hashlib
 import os
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
@@ -59,12 +59,20 @@ class Appended(NamedTuple):
 
 
 def append(
-    root: Folder, path: str, text: str, *, header: str = "", lock_dir: str | None = None
+    root: Folder,
+    path: str,
+    text: str,
+    *,
+    header: str = "",
+    lock_dir: str | None = None,
+    on_change: Callable[[bytes], None] | None = None,
 ) -> Appended:
-    """Add lines to the end of a memory file; a new or empty file starts with `header`."""
+    """Add lines to the end of a memory file; a new or empty file starts with `header`.
+
+    `on_change` is called with the current bytes, under the lock, before the file is changed."""
     entry = entry_bytes(text, path)
     with translated(path), locked(root, path, lock_dir), folder_for(root, path) as (folder, name):
-        return _append_entry(folder, name, path, entry, header.encode())
+        return _append_entry(folder, name, path, entry, header.encode(), on_change)
 
 
 def entry_bytes(text: str, path: str) -> bytes:
@@ -96,11 +104,13 @@ def replace(
     *,
     lock_dir: str | None = None,
     keep: bool = True,
+    on_change: Callable[[bytes], None] | None = None,
 ) -> str:
     """Replace the text that has `base_hash` ("" if there is no file) and return the new hash.
 
-    With `keep`, the replaced text is kept as a version."""
-    return put(root, path, text_bytes(text, path), base_hash, lock_dir=lock_dir, keep=keep)
+    The rest is as for `put`."""
+    data = text_bytes(text, path)
+    return put(root, path, data, base_hash, lock_dir=lock_dir, keep=keep, on_change=on_change)
 
 
 def text_bytes(text: str, path: str) -> bytes:
@@ -116,15 +126,18 @@ def put(
     *,
     lock_dir: str | None = None,
     keep: bool = True,
+    on_change: Callable[[bytes], None] | None = None,
 ) -> str:
     """Replace the bytes that have `base_hash` ("" if there is no file) and return the new hash.
 
-    With `keep`, a version of what is replaced is kept."""
+    With `keep`, a version of what is replaced is kept. `on_change` is called as for `append`."""
     with translated(path), locked(root, path, lock_dir), folder_for(root, path) as (folder, name):
         current, info = _current(folder, name, path)
         current_hash = "" if info is None else digest(current)
         if current_hash != base_hash:
             raise conflict(path, base_hash, current_hash)
+        if on_change is not None:
+            on_change(current)
         if keep:
             keep_version(lock_dir, root.path, path, current)
         _put(folder, name, path, data, info, base_hash)
@@ -190,7 +203,14 @@ class _Added(NamedTuple):
     """What was written between that text and the entry."""
 
 
-def _append_entry(folder: Folder, name: str, path: str, entry: bytes, header: bytes) -> Appended:
+def _append_entry(
+    folder: Folder,
+    name: str,
+    path: str,
+    entry: bytes,
+    header: bytes,
+    on_change: Callable[[bytes], None] | None,
+) -> Appended:
     """Append under the lock, and make sure that the file of that name then contains the entry.
 
     An editor may rename its own version over the file at any moment. If it read the file before the
@@ -204,6 +224,9 @@ def _append_entry(folder: Folder, name: str, path: str, entry: bytes, header: by
         is_created = is_created or is_new
         try:
             text = b"" if is_new else read_all(fd, path)
+            if on_change is not None and added is None:
+                _check_appendable(text, path, len(entry) + len(header))
+                on_change(text)
             if added is not None and (line := _added_line(entry, added.before, text)):
                 os.fsync(fd)  # the editor may not have done so
                 folder.sync()

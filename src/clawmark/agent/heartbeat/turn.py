@@ -39,7 +39,9 @@ from clawmark.agent.notes.curate import (
     quoted_material,
     read_material,
     save_proposal,
+    trust_of,
 )
+from clawmark.agent.notes.outside_text import UNTRUSTED, is_external
 from clawmark.agent.tools.base import Tool
 from clawmark.model.errors import (
     ClawmarkError,
@@ -158,11 +160,16 @@ def _review(parts: HeartbeatParts, state: HeartbeatState, *, force: bool) -> Hea
         return _with_waiting(parts, HeartbeatReport(because))
     if not force:
         _check_retry(state, inputs.now_ms, now)
+    shown = trusted(inputs.material)
     draft = Draft(
-        trusted(inputs.material), parts.redactor, is_forgotten=parts.workspace.is_forgotten
+        shown,
+        parts.redactor,
+        trust_of(parts.workspace, shown),
+        is_forgotten=parts.workspace.is_forgotten,
     )
     try:
         turns = _ask(completer, parts, inputs, draft, now)
+        _note_results(parts, draft, turns)
     except CompletionError:
         failed = state._replace(failures=state.failures + 1, failed_ms=inputs.now_ms)
         save_state(parts.state_file, failed)
@@ -208,6 +215,15 @@ def _ask(
         MOST_STEPS,
         seconds=SECONDS,
     )
+
+
+def _note_results(parts: HeartbeatParts, draft: Draft, turns: Turns) -> None:
+    """Lower the trust of the draft if the model has read text from outside with its tools."""
+    results = [message.text for message in turns.added if message.role == "tool"]
+    if any(UNTRUSTED in result for result in results) or is_external(
+        parts.workspace, "\n\n".join(results)
+    ):
+        draft.trust = "external"
 
 
 def _finish(

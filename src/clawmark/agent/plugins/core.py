@@ -54,8 +54,10 @@ class MemoryCore:
         context, options = self._context, self._context.search_options
         tools = tools_for(
             session.access,
-            search=lambda text, most, least, filters: (
-                context.search(text, max_results=most, min_score=least, **filters._asdict())
+            search=lambda text, most, least, filters, **options: (
+                context.search(
+                    text, max_results=most, min_score=least, **filters._asdict(), **options
+                )
                 if session.may_search
                 else OUT_OF_SCOPE
             ),
@@ -96,7 +98,9 @@ class MemoryCore:
         return Notebook(
             now=context.now,
             read_lines=context.workspace.read_lines,
-            append=lambda entry, to, moment: context.append(entry, to=to, at=moment),
+            append=lambda entry, to, moment, origin: context.append(
+                entry, to=to, at=moment, origin=origin
+            ),
             redactor=context.redactor,
             is_forgotten=context.workspace.is_forgotten,
         )

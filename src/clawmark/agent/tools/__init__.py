@@ -89,7 +89,7 @@ def tools_for(
         get_tool(read, access, read_as_of=read_as_of),
     ]
     if notebook is not None and access.writes:
-        tools.append(append_tool(notebook, session_key or ""))
+        tools.append(append_tool(notebook, session_key or "", access))
     if forgetter is not None and access.writes:
         tools.append(forget_tool(forgetter))
     return tools

@@ -157,6 +157,7 @@ def status_facts(
         if "historyFailures" in status.events
         else "",
     )
+    yield paint("Journal", "yellow"), plain(status.journal)
     yield "Last flush", _flush(status.flush)
     if status.degraded is not None:
         yield (

@@ -29,10 +29,10 @@ def notebook(root: Path) -> Notebook:
     return Notebook(
         now=lambda: datetime.fromisoformat(f"{DAY} 09:30"),
         read_lines=workspace.read_lines,
-        append=lambda entry, to, moment: (
-            workspace.append(to, format_entry(entry))
+        append=lambda entry, to, moment, origin: (
+            workspace.append(to, format_entry(entry), origin=origin)
             if to
-            else workspace.remember(entry, f"{moment:%Y-%m-%d}", f"{moment:%H:%M}")
+            else workspace.remember(entry, f"{moment:%Y-%m-%d}", f"{moment:%H:%M}", origin=origin)
         ),
         redactor=Redactor(),
     )
@@ -161,7 +161,7 @@ def test_text_that_reads_like_an_instruction_is_kept_and_flagged(tool: Tool) -> 
 
 
 def test_an_error_of_the_disk_is_an_answer(tmp_path: Path) -> None:
-    def fail(entry: str, to: str, moment: datetime) -> Any:
+    def fail(*_: object) -> Any:
         raise WorkspaceReadOnly("MEMORY.md is marked read-only.", hint="Make it writable.")
 
     payload = called(
@@ -241,14 +241,14 @@ def open_memory(folder: Path) -> Memory:
 def test_tool_writes_to_the_day_that_the_gate_has_checked(tmp_path: Path) -> None:
     with open_memory(tmp_path) as memory:
         tool = next(tool for tool in memory.tools(append=True) if tool.name == "memory_append")
-        memory.workspace.remember("Ada prefers tea.", "2026-02-25")
+        Workspace(memory.workspace.root).remember("Ada prefers tea.", "2026-02-25")
         assert called(tool, text="Ada prefers tea.")["path"] == "memory/2026-02-24.md"
 
 
 def test_entry_of_the_checked_day_is_refused_although_midnight_passes(tmp_path: Path) -> None:
     with open_memory(tmp_path) as memory:
         tool = next(tool for tool in memory.tools(append=True) if tool.name == "memory_append")
-        memory.workspace.remember("Ada prefers tea.", "2026-02-24")
+        Workspace(memory.workspace.root).remember("Ada prefers tea.", "2026-02-24")
         assert called(tool, text="Ada prefers tea.")["reason"] == "duplicate"
     assert not (tmp_path / "workspace" / "memory" / "2026-02-25.md").exists()
 

@@ -347,7 +347,7 @@ def test_unexpected_error_becomes_an_answer(caplog: pytest.LogCaptureFixture) ->
 def test_the_schema_asks_for_a_query_and_allows_what_it_does_not_know() -> None:
     parameters: Any = Backend().tool().parameters
     filters = ["since", "until", "path", "source", "asOf"]
-    expected = ["query", "maxResults", "minScore", "corpus", *filters]
+    expected = ["query", "maxResults", "minScore", "corpus", "explain", *filters]
     assert list(parameters["properties"]) == expected
     assert parameters["required"] == ["query"]
     assert parameters["additionalProperties"] is True
@@ -392,3 +392,9 @@ def test_a_filter_that_cannot_be_understood_is_an_input_error() -> None:
     ).call({"query": "tea", "since": "soon"})
     assert (payload["error"], payload["action"]) == ("since must be a day.", "Write YYYY-MM-DD.")
     assert "disabled" not in payload
+
+
+@pytest.mark.parametrize("given", ["maybe", 7, [True]])
+def test_explain_is_true_or_false(given: object) -> None:
+    answer = Backend().tool().call({"query": "tea", "explain": given})
+    assert "explain must be true or false" in str(answer["error"])
