@@ -29,6 +29,7 @@ from clawmark.model.provenance import (
 )
 from clawmark.system import shared_json
 from clawmark.system.private_files import open_private, sync_folder
+from clawmark.text.entry_times import without_times
 from clawmark.text.untrusted.origin_labels import without_comments
 from clawmark.text.write_check import normalize_entry, split_entries
 
@@ -40,7 +41,7 @@ _ACTORS, _KINDS = frozenset(get_args(Actor)), frozenset(get_args(Kind))
 
 def entry_hash(text: str) -> str:
     """Return the hash of an entry's content, without bullet, time, label and case."""
-    content = normalize_entry(without_comments(text))
+    content = normalize_entry(without_times(without_comments(text)))
     return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:HASH_DIGITS]
 
 

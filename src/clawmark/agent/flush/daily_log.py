@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 
 from clawmark.agent.flush.new_lines import new_lines
 from clawmark.agent.flush.prompts import LOG, strip_no_reply
+from clawmark.agent.prompt.trust_gate import LABELS_ONLY, TrustGate
 from clawmark.agent.tools.arguments import read_arguments, text_argument
 from clawmark.agent.tools.base import Payload, Tool, complaint, unexpected
 from clawmark.agent.tools.gate import Refusal, refuse
@@ -64,6 +65,7 @@ class DailyLog:
         chat_type: str = "",
         log: str = LOG,
         times: bool = False,
+        gate: TrustGate = LABELS_ONLY,
     ) -> None:
         self.written: list[Written] = []
         self.refused: list[str] = []
@@ -79,10 +81,15 @@ class DailyLog:
         self._times = times
         self._room = MOST_CHARS
         self._log = log
+        self._gate = gate
 
     def read(self, day: str) -> str:
-        """Return the log of a day; empty if the session may not see it."""
-        return self._read(self._path(day)) if self._access.reads else ""
+        """Return the log of a day without what came from outside; empty if the session may not see
+        it."""
+        if not self._access.reads:
+            return ""
+        path = self._path(day)
+        return self._gate.filter_text(path, self._read(path)).text
 
     def verified(self) -> tuple[Written, ...]:
         """Return what was written and can be read back from the file."""
@@ -227,4 +234,6 @@ def _labelled(text: str, label: str, time: str) -> str:
         if _BULLET.match(line) and not is_fenced:
             line = f"{add_time(line, time)} {label}"
         labelled.append(line)
-    return "\n".join(labelled) + "\n"
+    # A paragraph at the start must not become a part of the entry before it.
+    apart = "" if _BULLET.match(labelled[0]) or labelled[0].startswith("#") else "\n"
+    return apart + "\n".join(labelled) + "\n"

@@ -24,6 +24,7 @@ from clawmark.agent.flush.daily_log import DailyLog
 from clawmark.agent.flush.prompts import LOG, NUDGE, is_silent, system_prompt, user_prompt
 from clawmark.agent.models.completer import Completer, Message, complete_with_tools
 from clawmark.agent.plugins.base import FlushPolicy
+from clawmark.agent.prompt.trust_gate import LABELS_ONLY, TrustGate
 from clawmark.agent.session.session import Fields, SessionEntry, SessionStore
 from clawmark.agent.session.transcript_reader import recent_messages, transcript_size
 from clawmark.agent.tools.base import log_unexpected
@@ -168,6 +169,8 @@ class FlushParts(NamedTuple):
     now: Callable[[], datetime]
     policy: FlushPolicy | None = DEFAULT_POLICY
     """What the memory plugin decides: prompts and log. None if it has no flush."""
+    gate: TrustGate = LABELS_ONLY
+    """Leaves out of the log what came from outside, where the model is shown it."""
 
     def now_ms(self) -> int:
         return int(self.now().timestamp() * 1000)
@@ -181,6 +184,7 @@ class FlushParts(NamedTuple):
             chat_type=chat_type,
             log=self.policy.log if self.policy is not None else LOG,
             times=self.settings.times,
+            gate=self.gate,
         )
 
 

@@ -40,6 +40,7 @@ from clawmark.agent.notes.curate import (
     read_material,
     save_proposal,
 )
+from clawmark.agent.prompt.trust_gate import LABELS_ONLY, TrustGate
 from clawmark.agent.tools.base import Tool
 from clawmark.model.errors import (
     ClawmarkError,
@@ -78,6 +79,8 @@ class HeartbeatParts(NamedTuple):
     state_file: str
     proposals: str
     """The folder that keeps a proposal until it is accepted."""
+    gate: TrustGate = LABELS_ONLY
+    """Leaves out what came from outside."""
 
 
 class HeartbeatReport(NamedTuple):
@@ -195,7 +198,7 @@ def _ask(
     shown = [
         current_time(now),
         f"The checklist (HEARTBEAT.md):\n\n{inputs.checklist or '(there is none)'}",
-        quoted_material(trusted(inputs.material)),
+        quoted_material(trusted(inputs.material), parts.gate),
         task,
     ]
     return complete_with_tools(

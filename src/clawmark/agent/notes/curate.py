@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from clawmark.agent.flush.prompts import quoted
 from clawmark.agent.models.completer import Completer, Message, complete_with_tools
+from clawmark.agent.prompt.trust_gate import LABELS_ONLY, TrustGate, left_out_line
 from clawmark.agent.tools.arguments import read_arguments, text_argument
 from clawmark.agent.tools.base import Payload, Tool, complaint
 from clawmark.agent.tools.gate import refuse
@@ -151,6 +152,7 @@ def propose(
     today: str,
     days: int,
     *,
+    gate: TrustGate = LABELS_ONLY,
     seconds: float = SECONDS,
 ) -> Proposal:
     """Let a model review the logs of the last days; raises CompletionError."""
@@ -159,7 +161,7 @@ def propose(
     complete_with_tools(
         completer,
         SYSTEM,
-        [Message("user", quoted_material(material))],
+        [Message("user", quoted_material(material, gate))],
         [draft.tool()],
         MOST_STEPS,
         seconds=seconds,
@@ -167,18 +169,22 @@ def propose(
     return draft.proposal()
 
 
-def quoted_material(material: Material) -> str:
-    """Quote MEMORY.md and the logs; the oldest logs are dropped if there is no room."""
-    shown = quoted(material.page) if material.page else "(it is not there yet)"
+def quoted_material(material: Material, gate: TrustGate = LABELS_ONLY) -> str:
+    """Quote MEMORY.md and the logs without what came from outside; the oldest logs are dropped if
+    there is no room."""
+    page = gate.filter_text(LONG_TERM, material.page)
+    shown = quoted(page.text) if material.page else "(it is not there yet)"
     parts: list[str] = []
-    left = MOST_LOG_CHARS
+    left, left_out = MOST_LOG_CHARS, page.left_out
     for log in reversed(material.logs):
-        text = without_times(without_comments(log.text)).strip()[-left:]
+        filtered = gate.filter_text(log.path, log.text)
+        left_out += filtered.left_out
+        text = without_times(without_comments(filtered.text)).strip()[-left:]
         if text and left > 0:
             parts.insert(0, f"{log.path}:\n\n{quoted(text)}")
             left -= len(text)
     logs = "\n\n".join(parts) or "There are no logs of these days."
-    return f"MEMORY.md:\n\n{shown}\n\n{logs}"
+    return "\n\n".join(filter(None, ["MEMORY.md:", shown, logs, left_out_line(left_out)]))
 
 
 def accept(workspace: Workspace, proposal: Proposal) -> str:

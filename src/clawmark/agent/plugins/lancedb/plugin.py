@@ -120,7 +120,14 @@ class LancePlugin:
 
     def _recall(self, session: PluginSession, message: str) -> str | None:
         def by(*, vectors: bool) -> str | None:
-            return recall(self.backend, session, message, settings=self.settings, vectors=vectors)
+            return recall(
+                self.backend,
+                session,
+                message,
+                settings=self.settings,
+                gate=self._context.gate,
+                vectors=vectors,
+            )
 
         try:
             return call_within(RECALL_SECONDS, lambda: by(vectors=True), "lancedb")
