@@ -68,6 +68,7 @@ class MemoryCore:
             min_score=options.min_score,
             sources=options.sources,
             notebook=self._notebook() if append else None,
+            gate=context.gate,
         )
         absent = () if options.enabled else ("memory_search", "memory_get")
         return [tool for tool in tools if tool.name not in absent]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from clawmark.agent.prompt.trust_gate import LABELS_ONLY, TrustGate
 from clawmark.agent.tools.base import Payload, Tool, as_anthropic, as_openai, render
 from clawmark.agent.tools.memory_append import Notebook, append_tool
 from clawmark.agent.tools.memory_get import Read, get_tool
@@ -66,8 +67,11 @@ def tools_for(
     min_score: float,
     notebook: Notebook | None = None,
     sources: Collection[str] = ("memory",),
+    gate: TrustGate = LABELS_ONLY,
 ) -> list[Tool]:
-    """Return the tools for sessions with this access; the arguments are those of `make_tools`."""
+    """Return the tools for sessions with this access; the arguments are those of `make_tools`.
+
+    The `gate` decides which results are marked as text from outside."""
     tools = [
         search_tool(
             search,
@@ -76,8 +80,9 @@ def tools_for(
             max_results=max_results,
             min_score=min_score,
             sources=sources,
+            gate=gate,
         ),
-        get_tool(read, access),
+        get_tool(read, access, gate),
     ]
     if notebook is not None and access.writes:
         tools.append(append_tool(notebook, session_key or ""))

@@ -83,6 +83,7 @@ class LancePlugin:
             redactor=self._context.redactor,
             now=self._context.now,
             recall_max_chars=self.settings.recall_max_chars,
+            gate=self._context.gate,
         )
         return make_tools(parts, session, writes=append)
 
