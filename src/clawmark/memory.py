@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from clawmark.composition.slot import SlotParts
     from clawmark.model import reports
     from clawmark.model.documents import Excerpt, Written
+    from clawmark.model.provenance import Origin
 
 # Imports inside the methods below are late because a cold `clawmark search` needs none of them.
 
@@ -66,9 +67,12 @@ class Memory(Upkeep):
         self.context_reader: ContextReader | None = None
         self.trust_gate: TrustGate | None = None
         self._watchings: list[Watching] = []
+        self._clock = clock
         self._slot: SlotParts | None = None
         self._slot_lock = RLock()
-        self._lease = lease_manager(places, loaded, embedder, provider, background=background)
+        self._lease = lease_manager(
+            places, loaded, embedder, provider, background=background, clock=clock
+        )
         self._builtin, self._backend = self._lease.manager.builtin, self._lease.manager.backend
         self._parts = self._builtin.parts
         is_other = loaded.settings.memory_search.enabled and self._backend is not self._builtin
@@ -152,7 +156,8 @@ class Memory(Upkeep):
 
         `since` and `until` are days (`2026-02-24`, or `7d` and `2w` before today), both inclusive;
         passages without a date are left out. `path` is a pattern such as `memory/projects/**`,
-        `source` is `memory`, `sessions` or the name of an added folder."""
+        `source` is `memory`, `sessions` or the name of an added folder. `explain` adds how the
+        answer was found, and to each hit where it came from."""
         filters = NO_FILTERS
         if since or until or path or source:
             # Imported late: it needs datetime, and most searches have no filter.
@@ -164,7 +169,8 @@ class Memory(Upkeep):
         options = self.settings.memory_search.query
         query = composition.make_query(options, text, max_results, min_score, self.today)
         query = query._replace(filters=filters, explain=explain)
-        return self._backend.search(query, freshen=freshen)
+        found = self._backend.search(query, freshen=freshen)
+        return self.with_origins(found) if explain else found
 
     def read(
         self,
@@ -203,14 +209,21 @@ class Memory(Upkeep):
         )
 
     def append(
-        self, text: str, *, to: str = "", day: str = "", at: datetime | None = None
+        self,
+        text: str,
+        *,
+        to: str = "",
+        day: str = "",
+        at: datetime | None = None,
+        origin: Origin | None = None,
     ) -> Written:
         """Add an entry to the log of a day (today's by default), or to the file `to`; it is on disk
         when this returns.
 
         An entry of today's log starts with the time; `at` is that time, for a caller that has
-        called `now` already. Only text with redaction masks is refused. `check_note` applies the
-        write gate that agents and `clawmark remember` have."""
+        called `now` already. `origin` is recorded in the journal; by default the user wrote it.
+        Only text with redaction masks is refused. `check_note` applies the write gate that agents
+        and `clawmark remember` have."""
         from clawmark.text.write_check import check_write
         from clawmark.workspace.daily import format_entry
 
@@ -218,11 +231,12 @@ class Memory(Upkeep):
         if problem is not None:
             raise WorkspaceError(problem.message, hint=problem.hint)
         if to:
-            return self.workspace.append(to, format_entry(text))
+            return self.workspace.append(to, format_entry(text), origin=origin)
         moment = at or self._now()  # read once, so that the day and the time agree
         today = moment.date().isoformat()
         has_time = self.settings.memory.daily_log.times and day in ("", today)
-        return self.workspace.remember(text, day or today, f"{moment:%H:%M}" if has_time else "")
+        time = f"{moment:%H:%M}" if has_time else ""
+        return self.workspace.remember(text, day or today, time, origin=origin)
 
     def check_note(self, text: str, *, to: str = "", day: str = "") -> Refusal | None:
         """Return why the write gate refuses an entry (a duplicate, a secret, noise …), or None.
@@ -232,19 +246,28 @@ class Memory(Upkeep):
         """
         return agent_parts.make_notebook(self).check(text, to, day or self.today())
 
-    def replace(self, path: str, text: str, base_hash: str, *, force: bool = False) -> str:
+    def replace(
+        self,
+        path: str,
+        text: str,
+        base_hash: str,
+        *,
+        force: bool = False,
+        origin: Origin | None = None,
+    ) -> str:
         """Replace the text that has `base_hash` ("" for a new file), and return the new hash.
 
         `WriteConflict` names both hashes when the file has changed since. The last three texts are
         kept in the state folder. A text with a redaction mask is refused, and so is one without
-        most lines of the old text, unless `force` is given."""
+        most lines of the old text, unless `force` is given. `origin` is that of the new entries, by
+        default the user; entries that stay keep theirs."""
         from clawmark.workspace.versions import check_replacement
 
         current = self.workspace.read_exact(path)
         # With another hash, `replace` below reports the conflict.
         if current is None or current.hash == base_hash:
             check_replacement(path, text, current.text if current is not None else "", force=force)
-        return self.workspace.replace(path, text, base_hash)
+        return self.workspace.replace(path, text, base_hash, origin=origin)
 
     def plan(self, *, force: bool = False) -> tuple[SyncPlan, Scan]:
         """Return what `sync` would do now."""

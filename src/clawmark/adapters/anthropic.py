@@ -17,6 +17,8 @@ from anthropic.tools.memory import BetaAbstractMemoryTool, BetaAsyncAbstractMemo
 
 from clawmark import composition
 from clawmark.adapters.memories import Memories
+from clawmark.agent.tools.policy import tool_origin
+from clawmark.composition.agent import session_access
 from clawmark.memory import Memory
 from clawmark.model.errors import ClawmarkError
 
@@ -36,11 +38,17 @@ class MemoryTool(BetaAbstractMemoryTool):
     """The tool `memory` of `memory_20250818`; its `/memories` is the folder `memory`."""
 
     def __init__(
-        self, memory: Memory, *, cache_control: BetaCacheControlEphemeralParam | None = None
+        self,
+        memory: Memory,
+        *,
+        cache_control: BetaCacheControlEphemeralParam | None = None,
+        session_key: str | None = None,
     ) -> None:
+        """`session_key` is recorded with what the model writes; None for no session."""
         super().__init__(cache_control=cache_control)
         composition.require_index(memory.settings)  # an empty memory slot has no tools
-        self._memories = Memories(memory.workspace)
+        access = session_access(memory.settings, session_key)
+        self._memories = Memories(memory.workspace, tool_origin(access, session_key, "memory"))
 
     def view(self, command: BetaMemoryTool20250818ViewCommand) -> str:
         with _tool_errors():
@@ -71,10 +79,14 @@ class AsyncMemoryTool(BetaAsyncAbstractMemoryTool):
     """The same for the SDK's asynchronous client, in worker threads."""
 
     def __init__(
-        self, memory: Memory, *, cache_control: BetaCacheControlEphemeralParam | None = None
+        self,
+        memory: Memory,
+        *,
+        cache_control: BetaCacheControlEphemeralParam | None = None,
+        session_key: str | None = None,
     ) -> None:
         super().__init__(cache_control=cache_control)
-        self._tool = MemoryTool(memory)
+        self._tool = MemoryTool(memory, session_key=session_key)
 
     async def view(self, command: BetaMemoryTool20250818ViewCommand) -> str:
         return await asyncio.to_thread(self._tool.view, command)

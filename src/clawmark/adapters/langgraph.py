@@ -29,6 +29,8 @@ from langgraph.store.base import (
 )
 
 from clawmark.adapters.store_files import Stored, item_path, names_path, parse, render, satisfies
+from clawmark.agent.tools.policy import tool_origin
+from clawmark.composition.agent import session_access
 from clawmark.memory import Memory
 from clawmark.model.errors import ClawmarkError, WriteConflict
 
@@ -42,8 +44,13 @@ _DEEPEST = 64
 class MemoryStore(BaseStore):
     """A LangGraph store in a folder below `memory/`; expiry (`ttl`) is not supported."""
 
-    def __init__(self, memory: Memory, folder: str = "langgraph") -> None:
+    def __init__(
+        self, memory: Memory, folder: str = "langgraph", *, session_key: str | None = None
+    ) -> None:
+        """`session_key` is recorded with what is written; None for no session."""
         self._memory = memory
+        access = session_access(memory.settings, session_key)
+        self._origin = tool_origin(access, session_key, "langgraph")
         self._root = f"memory/{folder}"
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
@@ -88,7 +95,7 @@ class MemoryStore(BaseStore):
     def _put(self, op: PutOp) -> None:
         path, workspace = item_path(self._root, op.namespace, op.key), self._memory.workspace
         if op.value is None:
-            workspace.delete(path)
+            workspace.delete(path, origin=self._origin)
             return
         for attempt in range(1, _ATTEMPTS + 1):
             before, now = workspace.read_exact(path), datetime.now(UTC)
@@ -111,7 +118,8 @@ class MemoryStore(BaseStore):
                 indexed=op.index is not False,
             )
             try:
-                workspace.replace(path, render(new), before.hash if before is not None else "")
+                base = before.hash if before is not None else ""
+                workspace.replace(path, render(new), base, origin=self._origin)
                 return
             except WriteConflict:
                 if attempt == _ATTEMPTS:

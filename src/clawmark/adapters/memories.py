@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from clawmark.model.errors import NotText, PathDenied, WorkspaceError, WriteConflict
+from clawmark.model.provenance import Origin
 from clawmark.workspace import Workspace
 from clawmark.workspace.guard import shown
 from clawmark.workspace.places import is_markdown
@@ -43,8 +44,10 @@ class _Named(NamedTuple):
 class Memories:
     """The commands of the tool."""
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: Workspace, origin: Origin | None = None) -> None:
         self._workspace = workspace
+        self._origin = origin
+        """The origin of what is written, for the journal."""
 
     def view(self, path: str, lines: Sequence[int] | None = None) -> str:
         """List a folder two levels deep, or show a file with line numbers.
@@ -73,7 +76,7 @@ class Memories:
         try:
             if not named.file or self._folder(named) is not None:
                 raise _exists(path)
-            self._workspace.replace(named.file, text, "")
+            self._workspace.replace(named.file, text, "", origin=self._origin)
         except WriteConflict as conflict:
             raise _exists(path) from conflict
         except PathDenied as denied:
@@ -134,7 +137,7 @@ class Memories:
         if named.is_root:
             raise WorkspaceError(f"Cannot delete the {ROOT} directory itself")
         place = self._place(named)
-        if not place or not self._workspace.delete(place):
+        if not place or not self._workspace.delete(place, origin=self._origin):
             raise WorkspaceError(f"The path {path} does not exist")
         return f"Successfully deleted {path}"
 
@@ -152,7 +155,7 @@ class Memories:
         if not to:
             raise WorkspaceError(f"The destination {new} is a folder's name, and {old} is a file")
         try:
-            self._workspace.rename(place, to)
+            self._workspace.rename(place, to, origin=self._origin)
         except WriteConflict as conflict:
             raise WorkspaceError(f"The destination {new} already exists") from conflict
         except PathDenied as denied:
@@ -204,7 +207,7 @@ class Memories:
             before = self._read(named)
             after = change(before.text)
             try:
-                self._workspace.replace(named.file, after, before.hash)
+                self._workspace.replace(named.file, after, before.hash, origin=self._origin)
             except WriteConflict:
                 if attempt == _ATTEMPTS:
                     raise

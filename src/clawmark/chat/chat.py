@@ -22,7 +22,7 @@ from clawmark.agent.prompt.sections import Prompt
 from clawmark.agent.session.conversation import Conversation, HostOptions, UserTurn
 from clawmark.agent.session.session import SessionEntry
 from clawmark.agent.session.setup import Models, model_name
-from clawmark.agent.tools.policy import may_write, outside_sandbox
+from clawmark.agent.tools.policy import may_write, outside_sandbox, tool_origin
 from clawmark.chat.compact import Compacted, opening, split, summarise
 from clawmark.chat.file_tools import FileTools
 from clawmark.chat.history import (
@@ -90,12 +90,15 @@ class Chat:
         self.agent = agent
         self.conversation = conversation
         self.history = History()
-        self._files = FileTools(
-            memory.places.workspace, os.path.join(memory.places.state_dir, "locks")
-        )
         self._chat_type = conversation.state().entry.chat_type
         access = session_access(
             memory.settings, conversation.session_key, chat_type=self._chat_type
+        )
+        self._files = FileTools(
+            memory.places.workspace,
+            os.path.join(memory.places.state_dir, "locks"),
+            memory.workspace.recorder,
+            tool_origin(access, conversation.session_key, "file tools"),
         )
         self._is_private = is_private(access.kind)
         self._sandbox = access.sandbox

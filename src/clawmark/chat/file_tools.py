@@ -11,13 +11,14 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from clawmark.agent.tools.arguments import read_arguments, text_argument, whole_argument
 from clawmark.agent.tools.base import Payload, Tool, complaint, log_unexpected
 from clawmark.agent.tools.gate import refuse
 from clawmark.model.errors import ClawmarkError, PathDenied, ToolInputError, WorkspaceError
+from clawmark.model.provenance import Origin
 from clawmark.text.chunking.tokens import well_formed
 from clawmark.text.secrets.redact import Redactor, has_mask
 from clawmark.text.untrusted.origin_labels import without_comments
@@ -28,6 +29,7 @@ from clawmark.workspace.bootstrap import RITUAL
 from clawmark.workspace.guard import Folder, open_root, reason_of, shown, split_relative
 from clawmark.workspace.places import is_markdown
 from clawmark.workspace.read import absent, decode, excerpt, read_bytes
+from clawmark.workspace.recording import Recorder
 from clawmark.workspace.write_lock import locked
 
 MAX_WRITTEN_CHARS = 100_000
@@ -47,9 +49,17 @@ class _File(NamedTuple):
 class FileTools:
     """The tools for the files of one workspace, for one conversation."""
 
-    def __init__(self, root: str, lock_dir: str) -> None:
+    def __init__(
+        self,
+        root: str,
+        lock_dir: str,
+        recorder: Recorder | None = None,
+        origin: Origin | None = None,
+    ) -> None:
         self.root = os.path.realpath(root)
         self._lock_dir = lock_dir
+        self._recorder = recorder or Recorder(None)
+        self._origin = origin
         self._seen: dict[str, str] = {}
         """The hash of each file in the version that the model has seen in full."""
 
@@ -144,15 +154,27 @@ class FileTools:
                     hint="Ask the user to delete it.",
                 )
             with locked(root, path, self._lock_dir):
-                try:
-                    root.unlink(path)
-                except FileNotFoundError:
+                if not root.exists(path):
                     return {"deleted": False, "path": path, "note": "It did not exist."}
+                recording = self._recorder.write(self._origin, path, action="delete")
+                recording.start()
+                with suppress(FileNotFoundError):  # deleted by another program since
+                    root.unlink(path)
                 root.sync()
+                recording.finish()
         return {"deleted": True, "path": path}
 
     def _put(self, root: Folder, path: str, text: str, base_hash: str) -> Payload:
-        self._seen[path] = write.replace(root, path, text, base_hash, lock_dir=self._lock_dir)
+        recording = self._recorder.write(self._origin, path, text, action="replace")
+        self._seen[path] = write.replace(
+            root,
+            path,
+            text,
+            base_hash,
+            lock_dir=self._lock_dir,
+            on_change=recording.start,
+        )
+        recording.finish()
         return {"written": True, "path": path, "lines": len(text.splitlines())}
 
     @contextmanager

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -54,6 +54,7 @@ def build(
     provider: str | None,
     *,
     background: bool,
+    clock: Callable[[], datetime] | None = None,
 ) -> BuiltinBackend:
     """Build the built-in backend; nothing is opened or loaded yet."""
     options = loaded.settings.memory_search
@@ -69,7 +70,7 @@ def build(
         sources=sources.read,
         media=_media_rules(options.multimodal),
         counts=counts,
-        journal=lambda: make_journal(places, loaded.settings),
+        journal=lambda: make_journal(places, loaded.settings, clock),
     )
     if options.store.path:
         refuse_other_file(places.index_path)
@@ -92,6 +93,9 @@ def build(
         fallbacks=choice.fallbacks,
         deltas=options.sync.sessions,
         media=_media_sync(workspace) if workspace.media is not None else None,
+        on_text=_record_found(
+            workspace, index, lambda: make_journal(places, loaded.settings, clock)
+        ),
     )
     setup = Setup(
         workspace=places.workspace,
@@ -127,11 +131,32 @@ def build(
     )
 
 
-def make_journal(places: Places, settings: Settings) -> Journal:
+def make_journal(
+    places: Places, settings: Settings, clock: Callable[[], datetime] | None = None
+) -> Journal:
     """Return the journal of an agent's writes."""
     # Imported here: a search writes nothing.
-    made: Journal = import_module("clawmark.composition.records").make_journal(places, settings)
+    records = import_module("clawmark.composition.records")
+    made: Journal = records.make_journal(places, settings, clock)
     return made
+
+
+def _record_found(
+    workspace: Workspace, store: SqliteStore, journal: Callable[[], Journal]
+) -> Callable[[Sequence[tuple[str, str]]], None]:
+    """Return what records text of changed files that no write has recorded, and once a minute how
+    interrupted writes ended."""
+    settled = [float("-inf")]
+
+    def record(files: Sequence[tuple[str, str]]) -> None:
+        # Imported here: most searches find nothing changed.
+        records = import_module("clawmark.composition.records")
+        if time.monotonic() - settled[0] > 60:
+            records.record_outcomes(workspace, journal())
+            settled[0] = time.monotonic()
+        records.record_found(store, journal(), files)
+
+    return record
 
 
 def _media_rules(options: Multimodal) -> MediaRules | None:

@@ -1,8 +1,9 @@
 """The managers of open memories: memories of the same folder in one process share one.
 
 A manager is the backend of a memory with its index, its background worker and its embedders. It is
-shared by memories with the same places, settings and embedder, and closed with the last of them.
-The registry does not keep a manager alive: memories that are dropped without `close` leave none."""
+shared by memories with the same places, settings, embedder and clock, and closed with the last of
+them. The registry does not keep a manager alive: memories that are dropped without `close` leave
+none."""
 
 from __future__ import annotations
 
@@ -14,6 +15,9 @@ from typing import TYPE_CHECKING
 from clawmark.composition import build, choose_backend
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
     from clawmark.backends.base import MemoryBackend
     from clawmark.backends.builtin import BuiltinBackend
     from clawmark.config.paths import Places
@@ -66,6 +70,7 @@ def lease_manager(
     provider: str | None,
     *,
     background: bool,
+    clock: Callable[[], datetime] | None = None,
 ) -> Lease:
     """Return the use of the manager for these places and settings, which is made if necessary.
 
@@ -76,6 +81,7 @@ def lease_manager(
         id(embedder),  # while a manager exists, it keeps its embedder
         provider,
         background,
+        id(clock),  # kept like the embedder; the journal uses it
         os.getpid(),  # a forked child has none of its parent's threads
         dict(os.environ),  # providers take keys and addresses from it
         os.path.isdir(places.conversations_dir),  # only then it is a source of transcripts
@@ -83,7 +89,7 @@ def lease_manager(
     with _lock:
         manager = _find(identity)
         if manager is None:
-            builtin = build(places, loaded, embedder, provider, background=background)
+            builtin = build(places, loaded, embedder, provider, background=background, clock=clock)
             backend = choose_backend(builtin, loaded.settings, places, background=background)
             manager = Manager(identity, builtin, backend)
             _managers.append(ref(manager))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from clawmark.agent.notes.recalled_context import uses_other_tools
 from clawmark.agent.prompt.trust_gate import GateParts, TrustGate
 from clawmark.agent.session.session import SessionStore
-from clawmark.composition.records import make_journal
-from clawmark.history.external_entries import ExternalEntries
+from clawmark.history.journal import Journal
 from clawmark.model.errors import ClawmarkError
 from clawmark.text.globs import path_matcher
 from clawmark.text.transcripts.chunks import render_message
@@ -23,19 +23,27 @@ WHOLE = 1 << 40
 
 
 def make_gate(memory: Memory) -> TrustGate:
-    """Return the gate of a memory, which keeps what it has read of the journal."""
+    """Return the gate of a memory."""
     if memory.trust_gate is None:
-        entries = ExternalEntries(make_journal(memory.places, memory.settings).path)
+        journal = memory.journal
         trusted = [path_matcher(one) for one in memory.settings.memory.trusted_paths]
         parts = GateParts(
-            external=entries.among,
-            version=lambda: entries.version,
+            external=lambda hashes: _external(journal, hashes),
+            version=lambda: journal.version,
             trusts_path=lambda path: any(matches(path) for matches in trusted),
             read=lambda path: _read(memory, path),
             outside_messages=lambda path, first, last: _outside_messages(memory, path, first, last),
         )
         memory.trust_gate = TrustGate(parts)
     return memory.trust_gate
+
+
+def _external(journal: Journal, hashes: Collection[str]) -> frozenset[str]:
+    """Return the hashes of entries from outside; without a readable journal, labels decide."""
+    try:
+        return journal.external(hashes)
+    except ClawmarkError:
+        return frozenset()
 
 
 def _read(memory: Memory, path: str) -> str | None:

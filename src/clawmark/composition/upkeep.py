@@ -25,9 +25,11 @@ if TYPE_CHECKING:
     from clawmark.engine.maintenance.spending import Spending
     from clawmark.engine.parts import IndexParts
     from clawmark.engine.sync.scan import SyncRequest
+    from clawmark.history.journal import Journal
     from clawmark.model import reports
     from clawmark.model.documents import Excerpt, MemoryEntry, MemoryFile
-    from clawmark.model.values import Found
+    from clawmark.model.provenance import Provenance
+    from clawmark.model.values import Found, Hit
     from clawmark.text.transcripts.records import TranscriptMessage
     from clawmark.workspace import Workspace
     from clawmark.workspace.transcripts.files import TranscriptFiles
@@ -39,6 +41,7 @@ class Upkeep:
     """What `Memory` does besides searching, reading and writing."""
 
     places: Places
+    _clock: Callable[[], datetime] | None
     _parts: IndexParts
     _builtin: BuiltinBackend
     _backend: MemoryBackend
@@ -104,6 +107,23 @@ class Upkeep:
 
         return Listing(self.workspace, self._now())
 
+    @property
+    def journal(self) -> Journal:
+        """The journal of writes: who wrote which entry when, and from what."""
+        return composition.make_journal(self.places, self.settings, self._clock)
+
+    def origins(self, hits: Iterable[Hit]) -> tuple[Provenance | None, ...]:
+        """Return where each hit came from; None if it is not text of a memory file, or if the
+        journal cannot be read."""
+        from clawmark.composition.records import origins_of
+
+        return origins_of(self.workspace, self.journal, hits)
+
+    def with_origins(self, found: Found) -> Found:
+        """Return an answer whose hits say where they came from."""
+        hits = zip(found.hits, self.origins(found.hits), strict=True)
+        return found._replace(hits=tuple(hit._replace(origin=one) for hit, one in hits))
+
     def sessions(self) -> tuple[reports.Transcript, ...]:
         """Return the agent's transcripts, the latest first, whether or not they are searched."""
         from clawmark.engine.maintenance.transcripts import list_transcripts
@@ -128,7 +148,14 @@ class Upkeep:
     def status(self) -> reports.Status:
         """Measure the state of the workspace and the index."""
         _, latest = agent_parts.flush_times(self.places)
-        return self.slot.complete_status(self._backend.status()._replace(flush=latest))
+        status = self._backend.status()._replace(flush=latest)
+        problems = " ".join(finding.what for finding in self._journal_findings())
+        return self.slot.complete_status(status._replace(journal=problems))
+
+    def _journal_findings(self) -> list[reports.Finding]:
+        from clawmark.composition.records import journal_findings
+
+        return journal_findings(self.journal, self._parts)
 
     def probe(self) -> tuple[reports.Probe, ...]:
         """Embed one word with the configured provider, and score two known vectors.
@@ -152,7 +179,7 @@ class Upkeep:
             probes=probes,
             backend_probes=other.probe() if other is not None else (),
         )
-        return [*found, *self.slot.findings()]
+        return [*found, *self._journal_findings(), *self.slot.findings()]
 
     def _run_sync(self, request: SyncRequest) -> reports.SyncReport:
         return self._backend.sync(instant_only=request.instant_only)

@@ -11,32 +11,39 @@ import hashlib
 import json
 import mmap
 import os
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from datetime import datetime
-from typing import Any, NamedTuple, cast, get_args
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import datetime, timedelta
+from typing import Any
 
+from clawmark.history.entry_index import HASH_DIGITS, EntryIndex, lines_from, parse_object
+from clawmark.history.record_lines import (
+    is_open,
+    is_outcome,
+    outcome_id,
+    read_record,
+    with_outcome,
+    write_record,
+)
 from clawmark.model.errors import ClawmarkError, advice
 from clawmark.model.provenance import (
     BY_USER,
     TRUST_LEVELS,
-    Actor,
+    Action,
     JournalRecord,
-    Kind,
     Origin,
+    Provenance,
     Trust,
     lowest,
 )
 from clawmark.system import shared_json
 from clawmark.system.private_files import open_private, sync_folder
 from clawmark.text.entry_times import without_times
-from clawmark.text.untrusted.origin_labels import without_comments
+from clawmark.text.untrusted.origin_labels import origin_of, without_comments
 from clawmark.text.write_check import normalize_entry, split_entries
 
 LOCK_SECONDS = 10.0
-HASH_DIGITS = 24
-MOST_LINE = 1 << 20
-_ACTORS, _KINDS = frozenset(get_args(Actor)), frozenset(get_args(Kind))
+MOST_LINE = 16 << 20
 
 
 def entry_hash(text: str) -> str:
@@ -51,61 +58,138 @@ def entry_hashes(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(entry_hash(one) for one in entries if normalize_entry(one)))
 
 
-class Provenance(NamedTuple):
-    """What the journal knows about a text."""
-
-    trust: Trust
-    origins: tuple[JournalRecord, ...]
-    """The record that each known entry has its origin from, the newest first."""
-    unknown: int
-    """How many entries are not in the journal."""
+def entries_between(text: str, first: int, last: int) -> str:
+    """Return the entries of a file that some of its lines belong to, each as a whole."""
+    entries = [entry for start, end, entry in split_entries(text) if start <= last and end >= first]
+    return "\n\n".join(entries)
 
 
 class Journal:
     """The journal of one agent. Methods may be called by several threads and processes."""
 
-    def __init__(self, path: str, now: Callable[[], datetime]) -> None:
+    def __init__(
+        self, path: str, now: Callable[[], datetime], *, lock_seconds: float = LOCK_SECONDS
+    ) -> None:
         self.path = path
         self._now = now
+        self._lock_seconds = lock_seconds
+        self._index = EntryIndex(path)
 
     def begin(
-        self, origin: Origin | None, path: str, text: str, *, before: int = -1, after: int = -1
+        self,
+        origin: Origin | None,
+        path: str,
+        text: str,
+        *,
+        before: int = -1,
+        after: int = -1,
+        old: str = "",
+        outside: str = "",
+        action: Action = "replace",
+        moved_from: str = "",
     ) -> JournalRecord:
-        """Record durably that a text is about to be written to a file."""
+        """Record durably that a text is about to be written to a file.
+
+        Entries of `old`, the text that is replaced, are left out: they keep their origins.
+        `outside` is the part of the text that came from outside."""
+        known = frozenset(entry_hashes(old)) if old else frozenset()
+        entries = tuple(one for one in entry_hashes(text) if one not in known)
+        external = frozenset(entry_hashes(outside)) if outside else frozenset()
         record = JournalRecord(
             id=os.urandom(8).hex(),
-            time=self._now().isoformat(timespec="milliseconds"),
+            time=self._time(),
             origin=origin or BY_USER,
             path=path,
-            entries=entry_hashes(text),
+            entries=entries,
             before=before,
             after=after,
             done=False,
+            action=action,
+            moved_from=moved_from,
+            external=tuple(one for one in entries if one in external),
         )
-        self._append(_line(record), durable=True)
+        self._append(write_record(record), durable=True)
         return record
 
     def finish(self, record: JournalRecord, *, before: int = -1, after: int = -1) -> None:
         """Record that the write was done, and where."""
-        self._append(json.dumps({"finished": record.id, "before": before, "after": after}))
+        line = {"finished": record.id, "before": before, "after": after}
+        self._append(json.dumps(line, separators=(",", ":")))
+
+    def drop(self, record: JournalRecord) -> None:
+        """Record that the write did not happen."""
+        self._append(json.dumps({"dropped": record.id}, separators=(",", ":")))
+
+    def add_found(self, files: Sequence[tuple[str, str]]) -> int:
+        """Record the entries of some files (path and text) that no record has, as edited by the
+        user, and return how many there are.
+
+        A label inside the text proves nothing, so it can only lower the trust."""
+        entries = [(path, list(_labelled_entries(path, text))) for path, text in files]
+        known = self.known({one for _, found in entries for one, _ in found})
+        records = list[JournalRecord]()
+        for path, found in entries:
+            new = {one: trust for one, trust in found if one not in known}
+            for trust in TRUST_LEVELS:
+                hashes = tuple(one for one in new if new[one] == trust)
+                if hashes:
+                    records.append(self._found(path, hashes, trust))
+        if records:
+            self._append("\n".join(map(write_record, records)), durable=True)
+        return sum(len(record.entries) for record in records)
+
+    def _found(self, path: str, hashes: tuple[str, ...], trust: Trust) -> JournalRecord:
+        return JournalRecord(
+            id=os.urandom(8).hex(),
+            time=self._time(),
+            origin=Origin("user", "edited", trust),
+            path=path,
+            entries=hashes,
+            action="found",
+        )
 
     def records(self) -> Iterator[JournalRecord]:
         """Yield every record, the oldest first; damaged lines are skipped."""
-        done = dict[str, tuple[int, int]]()
+        outcomes = dict[str, dict[str, Any]]()
         records = list[JournalRecord]()
         for values in self._lines():
-            if "finished" in values:
-                done[str(values["finished"])] = (_int(values, "before"), _int(values, "after"))
+            if is_outcome(values):
+                outcomes[outcome_id(values)] = values
                 continue
-            record = _record(values)
+            record = read_record(values)
             if record is not None:
                 records.append(record)
         for record in records:
-            if record.id in done:
-                before, after = done[record.id]
-                yield record._replace(before=before, after=after, done=True)
-            else:
-                yield record
+            yield with_outcome(record, outcomes.get(record.id))
+
+    def newest(self) -> Iterator[JournalRecord]:
+        """Yield every record, the newest first; only as much of the file is read as needed."""
+        outcomes = dict[str, dict[str, Any]]()
+        for line in self._lines_backwards():
+            values = parse_object(line)
+            if is_outcome(values):
+                outcomes[outcome_id(values)] = values
+                continue
+            record = read_record(values)
+            if record is not None:
+                yield with_outcome(record, outcomes.pop(record.id, None))
+
+    def unfinished(self) -> list[JournalRecord]:
+        """Return the records without an outcome: the writer is still busy, or was killed."""
+        with self._mapped() as found:
+            if found is None:
+                return []
+            journal, data = found
+            covered = self._index.covered(journal, data)
+            waiting = {offset: name for name, offset in covered.open.items()}
+            for offset, values in lines_from(data, covered.size, len(data)):
+                if is_outcome(values):
+                    ended = outcome_id(values)
+                    waiting = {at: name for at, name in waiting.items() if name != ended}
+                elif is_open(values):
+                    waiting[offset] = str(values["id"])
+            records = (_record_at(data, offset) for offset in sorted(waiting))
+            return [record for record in records if record is not None]
 
     def look_up(self, text: str) -> Provenance:
         """Return where the entries of a text came from.
@@ -122,49 +206,108 @@ class Journal:
             unknown=len(hashes) - len(origins),
         )
 
+    def external(self, hashes: Collection[str]) -> frozenset[str]:
+        """Return the hashes of entries that came from outside and were never the user's own
+        words."""
+        decided = {one: decide_origin(records) for one, records in self._find(hashes).items()}
+        return frozenset(
+            one
+            for one, record in decided.items()
+            if record is not None and record.origin.trust == "external"
+        )
+
+    @property
+    def version(self) -> tuple[int, int]:
+        """Changes when the journal does: the inode and the size of its file."""
+        try:
+            info = os.stat(self.path)
+        except OSError:
+            return (0, 0)
+        return (info.st_ino, info.st_size)
+
     def known(self, hashes: Iterable[str]) -> set[str]:
         """Return the hashes that some record has."""
         return {one for one, records in self._find(tuple(hashes)).items() if records}
 
     def damaged_lines(self) -> int:
         """Count the lines that are not records."""
-        return sum(1 for values in self._lines() if not values)
+        with self._mapped() as found:
+            if found is None:
+                return 0
+            journal, data = found
+            covered = self._index.covered(journal, data)
+            rest = lines_from(data, covered.size, len(data))
+            return covered.damaged + sum(1 for _, values in rest if not values)
 
     def rewrite(self, keep: Callable[[JournalRecord], bool]) -> None:
         """Remove records, in one step."""
         with self._locked():
             kept = [record for record in self.records() if keep(record)]
-            lines = "".join(f"{_line(record)}\n" for record in kept)
+            lines = "".join(f"{write_record(record)}\n" for record in kept)
             new = f"{self.path}.new"
             with open(open_private(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as file:
                 file.write(lines.encode())
                 file.flush()
                 os.fsync(file.fileno())
+            with suppress(FileNotFoundError):
+                os.unlink(self._index.path)  # it has the hashes of what is removed
             os.replace(new, self.path)
             sync_folder(os.path.dirname(self.path))
 
-    def _find(self, hashes: tuple[str, ...]) -> dict[str, list[JournalRecord]]:
+    def _find(self, hashes: Collection[str]) -> dict[str, list[JournalRecord]]:
         """Return the records of each hash, the oldest first."""
-        found: dict[str, list[JournalRecord]] = {one: [] for one in hashes}
+        with self._mapped() as found:
+            if found is None or not hashes:
+                return {one: [] for one in hashes}
+            journal, data = found
+            return {
+                one: list(_records_of(data, one, offsets))
+                for one, offsets in self._index.offsets(journal, data, hashes).items()
+            }
+
+    @contextmanager
+    def _mapped(self) -> Iterator[tuple[int, mmap.mmap] | None]:
+        """Map the journal into memory; None if there is none."""
         try:
             with open(open_private(self.path, os.O_RDONLY), "rb") as file:
                 if not os.fstat(file.fileno()).st_size:
-                    return found
+                    yield None
+                    return
                 with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-                    for one in hashes:
-                        found[one] = list(_records_with(data, one))
+                    yield file.fileno(), data
         except FileNotFoundError:
-            pass
+            yield None
         except OSError as error:
             raise _unreadable(self.path, error) from error
-        return found
+
+    def _lines_backwards(self) -> Iterator[bytes]:
+        """Yield the lines from the last to the first."""
+        with self._mapped() as found:
+            if found is None:
+                return
+            _, data = found
+            end = len(data)
+            while end > 0:
+                start = data.rfind(b"\n", 0, end - 1) + 1
+                yield data[start:end]
+                end = start
+
+    def age(self, record: JournalRecord) -> timedelta:
+        """Return how long ago a write began; none for a time that is not valid or ahead."""
+        try:
+            return max(timedelta(0), self._now() - datetime.fromisoformat(record.time))
+        except (ValueError, TypeError):
+            return timedelta.max
+
+    def _time(self) -> str:
+        return self._now().isoformat(timespec="milliseconds")
 
     def _lines(self) -> Iterator[dict[str, Any]]:
         """Yield the object of each line; an empty one for a damaged line."""
         try:
             with open(open_private(self.path, os.O_RDONLY), "rb") as file:
                 for line in file:
-                    yield _object(line)
+                    yield parse_object(line)
         except FileNotFoundError:
             return
         except OSError as error:
@@ -188,7 +331,7 @@ class Journal:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        with shared_json.locked(self.path, LOCK_SECONDS) as is_locked:
+        with shared_json.locked(self.path, self._lock_seconds) as is_locked:
             if not is_locked:
                 raise ClawmarkError(
                     f"Another process keeps the journal {self.path} locked.",
@@ -206,78 +349,41 @@ def decide_origin(records: list[JournalRecord]) -> JournalRecord | None:
     return max(records, key=lambda record: TRUST_LEVELS.index(record.origin.trust), default=None)
 
 
-def _records_with(data: mmap.mmap, entry: str) -> Iterator[JournalRecord]:
-    """Yield the records that have an entry, the oldest first."""
-    wanted = f'"{entry}"'.encode()
-    at = data.find(wanted)
-    while at >= 0:
-        start = data.rfind(b"\n", 0, at) + 1
-        end = data.find(b"\n", at)
-        end = len(data) if end < 0 else end
-        record = _record(_object(data[start:end])) if end - start <= MOST_LINE else None
+def _records_of(data: mmap.mmap, entry: str, offsets: Iterable[int]) -> Iterator[JournalRecord]:
+    """Yield the records that have an entry, each with the trust of that entry."""
+    for offset in offsets:
+        record = _record_at(data, offset)
         if record is not None and entry in record.entries:
-            yield record
-        at = data.find(wanted, end)
-
-
-def _object(line: bytes) -> dict[str, Any]:
-    try:
-        values = json.loads(line)
-    except (ValueError, RecursionError):
-        return {}
-    return values if isinstance(values, dict) else {}
-
-
-def _record(values: dict[str, Any]) -> JournalRecord | None:
-    """Return the record of a line, or None if the line is damaged."""
-    match values:
-        case {
-            "id": str(name),
-            "time": str(time),
-            "actor": str(actor),
-            "kind": str(kind),
-            "trust": str(trust),
-            "path": str(path),
-            "entries": list(entries),
-        } if actor in _ACTORS and kind in _KINDS and trust in TRUST_LEVELS:
-            origin = Origin(
-                actor=cast(Actor, actor),
-                kind=cast(Kind, kind),
-                trust=trust,
-                session=str(values.get("session", "")),
-                source=str(values.get("source", "")),
+            is_external = entry in record.external
+            yield (
+                record._replace(origin=record.origin._replace(trust="external"))
+                if is_external
+                else record
             )
-            return JournalRecord(
-                id=name,
-                time=time,
-                origin=origin,
-                path=path,
-                entries=tuple(one for one in entries if isinstance(one, str)),
-                before=_int(values, "before"),
-                after=_int(values, "after"),
-                done=values.get("done") is True,
-            )
-    return None
 
 
-def _line(record: JournalRecord) -> str:
-    values = {
-        "id": record.id,
-        "time": record.time,
-        **record.origin._asdict(),
-        "path": record.path,
-        "entries": record.entries,
-        "before": record.before,
-        "after": record.after,
-    }
-    if record.done:
-        values["done"] = True
-    return json.dumps(values, separators=(",", ":"))
+def _record_at(data: mmap.mmap, offset: int) -> JournalRecord | None:
+    """Return the record whose line starts at an offset."""
+    end = data.find(b"\n", offset, offset + MOST_LINE)
+    return read_record(parse_object(data[offset : len(data) if end < 0 else end]))
 
 
-def _int(values: dict[str, Any], name: str) -> int:
-    value = values.get(name)
-    return value if isinstance(value, int) else -1
+def _labelled_entries(path: str, text: str) -> Iterator[tuple[str, Trust]]:
+    """Yield the hash of each entry of a file, and how far an entry without a record is trusted."""
+    lines = text.split("\n")
+    for first, last, entry in split_entries(text):
+        if normalize_entry(entry):
+            label = origin_of("\n".join(lines[first - 1 : last]), path)
+            yield entry_hash(entry), _LABEL_TRUST[label]
+
+
+_LABEL_TRUST: dict[str, Trust] = {
+    "unknown": "owner",
+    "user": "agent",  # only tools of agents write labels
+    "agent": "agent",
+    "tool": "external",
+    "import": "external",
+}
 
 
 def _unreadable(path: str, error: OSError) -> ClawmarkError:

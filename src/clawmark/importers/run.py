@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, NamedTuple
@@ -12,6 +13,7 @@ from clawmark.importers.exports import conversations
 from clawmark.importers.folders import claude_code_notes, codex_notes, folder_notes
 from clawmark.importers.notes import FOLDER, Imported, Note, Skip, Target, digits_in, import_notes
 from clawmark.importers.seeds import open_index
+from clawmark.model.provenance import Origin
 
 if TYPE_CHECKING:
     from clawmark.memory import Memory
@@ -66,8 +68,15 @@ def run_import(
         document = workspace.read_document(known)
         return document.text, document.hash
 
+    origin = Origin(
+        actor="import",
+        kind="import",
+        trust="external",
+        source=f"{source}: {os.path.abspath(path)}",
+    )
+
     def replace(at: str, text: str, base: str) -> object:
-        return memory.replace(at, text, base, force=True)
+        return memory.replace(at, text, base, force=True, origin=origin)
 
     target = Target(existing, read, replace)
     return import_notes(

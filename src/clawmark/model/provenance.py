@@ -27,6 +27,10 @@ Kind: TypeAlias = Literal[
 ]
 
 
+Action: TypeAlias = Literal["append", "replace", "delete", "rename", "found"]
+"""What was done to a file; `found` is text that a sync found and no write had recorded."""
+
+
 class Origin(NamedTuple):
     """Who writes something, on whose behalf and from what."""
 
@@ -53,6 +57,23 @@ class JournalRecord(NamedTuple):
     after: int = -1
     done: bool = True
     """Whether the write is known to have succeeded."""
+    action: Action = "replace"
+    moved_from: str = ""
+    """The old path of a renamed file or folder."""
+    external: tuple[str, ...] = ()
+    """Those of the entries that came from outside, although the origin is trusted more."""
+    dropped: bool = False
+    """Whether the write is known not to have happened."""
+
+
+class Provenance(NamedTuple):
+    """What the journal knows about a text."""
+
+    trust: Trust
+    origins: tuple[JournalRecord, ...]
+    """The record that each known entry has its origin from, the newest first."""
+    unknown: int
+    """How many entries are not in the journal."""
 
 
 BY_USER = Origin(actor="user", kind="remember", trust="owner")
@@ -62,12 +83,29 @@ BY_USER = Origin(actor="user", kind="remember", trust="owner")
 class WriteJournal(Protocol):
     """Where the workspace records its writes."""
 
-    def begin(self, origin: Origin | None, path: str, text: str) -> JournalRecord:
-        """Record durably that a text is about to be written; None stands for `BY_USER`."""
+    def begin(
+        self,
+        origin: Origin | None,
+        path: str,
+        text: str,
+        *,
+        old: str = "",
+        outside: str = "",
+        action: Action = "replace",
+        moved_from: str = "",
+    ) -> JournalRecord:
+        """Record durably that a text is about to be written; None stands for `BY_USER`.
+
+        Entries of `old`, the text that is replaced, keep their origins. `outside` is the part of
+        the text that came from outside."""
         ...
 
     def finish(self, record: JournalRecord, *, before: int = -1, after: int = -1) -> None:
         """Record that the write was done; for an append, the sizes of the file around it."""
+        ...
+
+    def look_up(self, text: str) -> Provenance:
+        """Return where the entries of a text came from."""
         ...
 
 

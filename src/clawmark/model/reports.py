@@ -134,11 +134,14 @@ class Status(NamedTuple):
     plugin_problems: tuple[str, ...] = ()
     """Why a configured plugin is not used, and which hooks failed in the last days."""
     events: dict[str, dict[str, object]] = {}  # noqa: RUF012 - never changed
-    """What has happened in all processes: for `denied`, `readErrors` and `fallbacks` the `count`
-    and the time of the `last` one in UTC; without those that never happened.
+    """What has happened in all processes: for `denied`, `readErrors`, `fallbacks` and
+    `journalErrors` the `count` and the time of the `last` one in UTC; without those that never
+    happened.
     """
     flush: FlushTimes | None = None
     """The latest flush of any session, and what failed since; None if there was none."""
+    journal: str = ""
+    """What is wrong with the journal of writes; empty if nothing is."""
 
 
 class PluginReport(NamedTuple):

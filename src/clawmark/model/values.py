@@ -3,7 +3,13 @@
 They are named tuples because every cold search imports them: defining twenty frozen dataclasses
 takes 17 ms longer than twenty named tuples, more than the search itself."""
 
-from typing import Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+
+if TYPE_CHECKING:
+    from clawmark.model.provenance import Provenance
+else:
+    # An annotation in quotes would be compiled at import: the first one costs a cold search 1 ms.
+    Provenance = object
 
 Vector: TypeAlias = bytes
 """A unit vector as packed little-endian float32 numbers; read it with `memoryview(v).cast("f")`."""
@@ -271,6 +277,9 @@ class Hit(NamedTuple):
     """The lines of each part of the snippet, in order."""
     mime: str = ""
     """The type of an image or audio file, such as `image/png`; empty for text."""
+    origin: Provenance | None = None
+    """Where the passage came from, by the journal. It is looked up with `explain`, and by
+    `Memory.origins`; None also if the passage is not text of a memory file."""
 
     @property
     def modality(self) -> str:

@@ -6,9 +6,9 @@ import time
 from _thread import allocate_lock  # a lock without `threading`, which costs a cold search 1 ms
 from typing import Literal, TypeAlias
 
-Event: TypeAlias = Literal["denied", "readErrors", "fallbacks"]
-"""Paths that were refused, files that could not be read, and answers given by a substitute: another
-embedder, keywords alone, or another backend."""
+Event: TypeAlias = Literal["denied", "readErrors", "fallbacks", "journalErrors"]
+"""Paths that were refused, files that could not be read, answers given by a substitute (another
+embedder, keywords alone, or another backend), and writes that the journal could not record."""
 
 
 class Metrics:

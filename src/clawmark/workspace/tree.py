@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import NamedTuple
 
@@ -29,6 +29,10 @@ from clawmark.workspace.temporary import sweep
 from clawmark.workspace.versions import keep_version
 from clawmark.workspace.write import ANCHOR, folder_for, refuse_read_only, translated
 from clawmark.workspace.write_lock import locked
+
+
+def _nothing() -> None:
+    """Do nothing before a change."""
 
 
 class Entry(NamedTuple):
@@ -107,13 +111,18 @@ def read_exact(root: Folder, path: str) -> Exact | None:
         ) from error
 
 
-def delete_file(root: Folder, path: str, lock_dir: str | None) -> bool:
-    """Delete a file and keep a version of it; False if it does not exist."""
+def delete_file(
+    root: Folder, path: str, lock_dir: str | None, on_change: Callable[[], None] = _nothing
+) -> bool:
+    """Delete a file and keep a version of it; False if it does not exist.
+
+    `on_change` is called before the first change, when nothing else stands in its way."""
     *parents, name = split_relative(path)
     with translated(path), locked(root, path, lock_dir):
         try:
             with folder_beneath(root, parents, path, ANCHOR) as folder:
                 _check_file(folder, name, path)
+                on_change()
                 keep_version(lock_dir, root.path, path, read_bytes(root, path, path, ANCHOR))
                 folder.unlink(name)
                 folder.sync()
@@ -122,7 +131,9 @@ def delete_file(root: Folder, path: str, lock_dir: str | None) -> bool:
     return True
 
 
-def delete_folder(root: Folder, path: str, lock_dir: str | None) -> bool:
+def delete_folder(
+    root: Folder, path: str, lock_dir: str | None, on_change: Callable[[], None] = _nothing
+) -> bool:
     """Delete a folder and its notes; False if it does not exist. Other files in it are an error."""
     parts = _inner_parts(path)
     with translated(path):
@@ -131,6 +142,7 @@ def delete_folder(root: Folder, path: str, lock_dir: str | None) -> bool:
                 entries = _only_notes(folder, path)
         except FileNotFoundError:
             return False
+        on_change()
         for entry in reversed(entries):  # what is in a folder comes after it
             if not entry.is_folder:
                 delete_file(root, entry.path, lock_dir)
@@ -140,7 +152,9 @@ def delete_folder(root: Folder, path: str, lock_dir: str | None) -> bool:
     return True
 
 
-def rename(root: Folder, old: str, new: str, lock_dir: str | None) -> bool:
+def rename(
+    root: Folder, old: str, new: str, lock_dir: str | None, on_change: Callable[[], None] = _nothing
+) -> bool:
     """Rename a file or a folder; False if it does not exist. The new path must be free."""
     if new == old or new.startswith(old + "/"):
         raise WorkspaceError(
@@ -170,6 +184,7 @@ def rename(root: Folder, old: str, new: str, lock_dir: str | None) -> bool:
                 current_hash="",
                 hint="Choose another name.",
             )
+        on_change()
         above.rename(name, new_name, target)
         target.sync()
         above.sync()

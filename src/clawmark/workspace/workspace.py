@@ -29,8 +29,9 @@ from clawmark.workspace.scan import scan_workspace
 
 if TYPE_CHECKING:
     from clawmark.model.documents import Document, Excerpt, Written
-    from clawmark.model.provenance import JournalRecord, Origin, WriteJournal
+    from clawmark.model.provenance import Origin, Provenance, WriteJournal
     from clawmark.system.counters import SharedCounts
+    from clawmark.workspace.recording import Recorder
     from clawmark.workspace.transcripts.files import TranscriptFiles
     from clawmark.workspace.tree import Entry, Exact
 
@@ -219,17 +220,33 @@ class Workspace:
             return read_excerpt(opened, sessions.clean, start, lines, max_lines, max_chars)
 
     def append(
-        self, path: str, text: str, *, header: str = "", origin: Origin | None = None
+        self,
+        path: str,
+        text: str,
+        *,
+        header: str = "",
+        origin: Origin | None = None,
+        outside: str = "",
     ) -> Written:
-        """Add lines to a memory file, durably; a new file starts with `header`."""
+        """Add lines to a memory file, durably; a new file starts with `header`.
+
+        `origin` is recorded in the journal; `outside` is the part of the text that came from
+        outside."""
         from clawmark.workspace import write
 
         with self._changing(), self._place(path, self._extras, writing=True) as (root, place):
-            record = self._begin(origin, place.path, text)
-            appended = write.append(
-                root, place.relative, text, header=header, lock_dir=self._lock_dir
+            recording = self.recorder.write(
+                origin, place.path, text, action="append", header=header, outside=outside
             )
-            self._finish(record, before=appended.before, after=appended.after)
+            appended = write.append(
+                root,
+                place.relative,
+                text,
+                header=header,
+                lock_dir=self._lock_dir,
+                on_change=recording.start,
+            )
+            recording.finish(before=appended.before, after=appended.after)
             return appended.written
 
     def remember(
@@ -243,15 +260,45 @@ class Workspace:
             origin=origin,
         )
 
-    def replace(self, path: str, text: str, base_hash: str, *, origin: Origin | None = None) -> str:
-        """Replace the text that has `base_hash` ("" if there is none) and return the new hash."""
+    def replace(
+        self,
+        path: str,
+        text: str,
+        base_hash: str,
+        *,
+        origin: Origin | None = None,
+        outside: str = "",
+    ) -> str:
+        """Replace the text that has `base_hash` ("" if there is none) and return the new hash.
+
+        Entries that the old text had keep their origins."""
         from clawmark.workspace import write
 
         with self._changing(), self._place(path, self._extras, writing=True) as (root, place):
-            record = self._begin(origin, place.path, text)
-            new_hash = write.replace(root, place.relative, text, base_hash, lock_dir=self._lock_dir)
-            self._finish(record)
+            recording = self.recorder.write(
+                origin, place.path, text, action="replace", outside=outside
+            )
+            new_hash = write.replace(
+                root,
+                place.relative,
+                text,
+                base_hash,
+                lock_dir=self._lock_dir,
+                on_change=recording.start,
+            )
+            recording.finish()
             return new_hash
+
+    @property
+    def recorder(self) -> Recorder:
+        """Records writes in the journal, for code that changes files of the workspace itself."""
+        from clawmark.workspace.recording import Recorder
+
+        return Recorder(self._journal, self._counts)
+
+    def look_up(self, text: str) -> Provenance | None:
+        """Return what the journal knows about a text; None if there is no journal."""
+        return None if self._journal is None else self._journal().look_up(text)
 
     def read_exact(self, path: str) -> Exact | None:
         """Read a memory file unchanged, with the hash to replace it; None if it does not exist."""
@@ -267,7 +314,7 @@ class Workspace:
         with self._counted(), self._opened(self.root) as root:
             return tree.list_folder(root, path, depth)
 
-    def delete(self, path: str) -> bool:
+    def delete(self, path: str, *, origin: Origin | None = None) -> bool:
         """Delete a memory file or a folder that holds only such; False if it does not exist."""
         from clawmark.workspace import tree
 
@@ -275,26 +322,37 @@ class Workspace:
             is_folder = tree.is_folder(root, path)
         if is_folder:
             with self._changing(), self._opened(self.root) as root:
-                return tree.delete_folder(root, path, self._lock_dir)
-        with self._changing(), self._place(path, self._extras, writing=True) as (root, place):
-            return tree.delete_file(root, place.relative, self._lock_dir)
+                recording = self.recorder.write(origin, path, action="delete")
+                was_there = tree.delete_folder(root, path, self._lock_dir, recording.start)
+        else:
+            with self._changing(), self._place(path, self._extras, writing=True) as (root, place):
+                recording = self.recorder.write(origin, place.path, action="delete")
+                was_there = tree.delete_file(root, place.relative, self._lock_dir, recording.start)
+        recording.finish()
+        return was_there
 
-    def rename(self, old: str, new: str) -> bool:
+    def rename(self, old: str, new: str, *, origin: Origin | None = None) -> bool:
         """Rename a memory file or folder to a free path; False if it does not exist."""
         from clawmark.workspace import tree
 
         with self._counted(), self._opened(self.root) as root:
             is_folder = tree.is_folder(root, old)
+        recording = self.recorder.write(origin, new, action="rename", moved_from=old)
         if is_folder:
             with self._changing(), self._counted(), self._opened(self.root) as root:
-                return tree.rename(root, old, "/".join(tree.folder_parts(new)), self._lock_dir)
-        to = self._place(new, self._extras, writing=True)
-        with (
-            self._changing(),
-            to as (_, there),
-            self._place(old, self._extras, writing=True) as (root, place),
-        ):
-            return tree.rename(root, place.relative, there.relative, self._lock_dir)
+                to = "/".join(tree.folder_parts(new))
+                was_there = tree.rename(root, old, to, self._lock_dir, recording.start)
+        else:
+            with (
+                self._changing(),
+                self._place(new, self._extras, writing=True) as (_, there),
+                self._place(old, self._extras, writing=True) as (root, place),
+            ):
+                was_there = tree.rename(
+                    root, place.relative, there.relative, self._lock_dir, recording.start
+                )
+        recording.finish()
+        return was_there
 
     def sweep(self, scan: Scan) -> None:
         """Remove the temporary files that killed writers left in the workspace."""
@@ -336,13 +394,6 @@ class Workspace:
                 raise guard.denied(path, what, "not-memory", hint)
             with self._opened(place.root) as root:
                 yield root, place
-
-    def _begin(self, origin: Origin | None, path: str, text: str) -> JournalRecord | None:
-        return None if self._journal is None else self._journal().begin(origin, path, text)
-
-    def _finish(self, record: JournalRecord | None, *, before: int = -1, after: int = -1) -> None:
-        if record is not None and self._journal is not None:
-            self._journal().finish(record, before=before, after=after)
 
     @contextmanager
     def _changing(self) -> Iterator[None]:

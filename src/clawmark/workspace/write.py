@@ -14,7 +14,7 @@ import hashlib
 import os
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
@@ -57,9 +57,17 @@ class Appended(NamedTuple):
 
 
 def append(
-    root: Folder, path: str, text: str, *, header: str = "", lock_dir: str | None = None
+    root: Folder,
+    path: str,
+    text: str,
+    *,
+    header: str = "",
+    lock_dir: str | None = None,
+    on_change: Callable[[bytes], None] | None = None,
 ) -> Appended:
-    """Add lines to the end of a memory file; a new or empty file starts with `header`."""
+    """Add lines to the end of a memory file; a new or empty file starts with `header`.
+
+    `on_change` is called with the current bytes, under the lock, before the file is changed."""
     entry = _encoded(text.replace("\r\n", "\n"), path, MAX_ENTRY_BYTES)
     if not entry.strip():
         raise WorkspaceError(
@@ -68,19 +76,29 @@ def append(
     if not entry.endswith(b"\n"):
         entry += b"\n"
     with translated(path), locked(root, path, lock_dir), folder_for(root, path) as (folder, name):
-        return _append_entry(folder, name, path, entry, header.encode())
+        return _append_entry(folder, name, path, entry, header.encode(), on_change)
 
 
 def replace(
-    root: Folder, path: str, text: str, base_hash: str, *, lock_dir: str | None = None
+    root: Folder,
+    path: str,
+    text: str,
+    base_hash: str,
+    *,
+    lock_dir: str | None = None,
+    on_change: Callable[[bytes], None] | None = None,
 ) -> str:
-    """Replace the text that has `base_hash` ("" if there is no file) and return the new hash."""
+    """Replace the text that has `base_hash` ("" if there is no file) and return the new hash.
+
+    `on_change` is called as for `append`."""
     data = _encoded(text, path, MAX_FILE_BYTES)
     with translated(path), locked(root, path, lock_dir), folder_for(root, path) as (folder, name):
         current, info = _current(folder, name, path)
         current_hash = "" if info is None else _hash(current)
         if current_hash != base_hash:
             raise _conflict(path, base_hash, current_hash)
+        if on_change is not None:
+            on_change(current)
         keep_version(lock_dir, root.path, path, current)
         _put(folder, name, path, data, info, base_hash)
     return _hash(data)
@@ -141,7 +159,14 @@ class _Added(NamedTuple):
     """Whether the file still had its name after it was synced."""
 
 
-def _append_entry(folder: Folder, name: str, path: str, entry: bytes, header: bytes) -> Appended:
+def _append_entry(
+    folder: Folder,
+    name: str,
+    path: str,
+    entry: bytes,
+    header: bytes,
+    on_change: Callable[[bytes], None] | None,
+) -> Appended:
     """Append under the lock, and make sure that the file of that name then contains the entry.
 
     An editor may rename its own version over the file at any moment. If it read the file before the
@@ -153,6 +178,9 @@ def _append_entry(folder: Folder, name: str, path: str, entry: bytes, header: by
         fd, is_new = _open_for_append(folder, name, path)
         try:
             text = b"" if is_new else read_all(fd, path)
+            if on_change is not None and added is None:
+                _check_appendable(text, path, len(entry) + len(header))
+                on_change(text)
             if added is not None and (line := _added_line(entry, added.before, text)):
                 os.fsync(fd)  # the editor may not have done so
                 folder.sync()

@@ -13,14 +13,16 @@ from datetime import datetime, timedelta
 
 from clawmark.agent.flush.new_lines import new_lines
 from clawmark.agent.flush.prompts import LOG, strip_no_reply
+from clawmark.agent.notes.outside_text import Heard, is_external
 from clawmark.agent.prompt.trust_gate import LABELS_ONLY, TrustGate
 from clawmark.agent.tools.arguments import read_arguments, text_argument
 from clawmark.agent.tools.base import Payload, Tool, complaint, unexpected
 from clawmark.agent.tools.gate import Refusal, refuse
 from clawmark.agent.tools.memory_get import get_tool
 from clawmark.agent.tools.policy import access_of
-from clawmark.model.documents import Written
+from clawmark.model.documents import Excerpt, Written
 from clawmark.model.errors import ClawmarkError, ToolInputError
+from clawmark.model.provenance import Origin
 from clawmark.text.chunking.tokens import well_formed
 from clawmark.text.entry_times import without_times
 from clawmark.text.secrets.redact import Redactor
@@ -36,6 +38,7 @@ LONGEST = 8_000
 MOST_CHARS = 24_000
 """Characters of one flush."""
 _UNLIMITED = 1 << 40
+NOTHING_FROM_OUTSIDE = Heard(frozenset(), has_outside=False)
 
 _BULLET = re.compile(r"[-*+] ")
 _FENCES = ("```", "~~~")
@@ -65,8 +68,13 @@ class DailyLog:
         chat_type: str = "",
         log: str = LOG,
         times: bool = False,
+        heard: Heard = NOTHING_FROM_OUTSIDE,
+        source: str = "",
+        is_foreign: bool = False,
         gate: TrustGate = LABELS_ONLY,
     ) -> None:
+        """`heard` and `source` say what the flush is made from; `is_foreign` says that it is not a
+        session of this agent."""
         self.written: list[Written] = []
         self.refused: list[str] = []
         self.is_used = False
@@ -81,15 +89,23 @@ class DailyLog:
         self._times = times
         self._room = MOST_CHARS
         self._log = log
+        self._heard = heard
         self._gate = gate
+        self._origin = Origin(
+            actor="agent",
+            kind="flush",
+            trust="external" if is_foreign else self._access.trust,
+            session=session_key,
+            source=source,
+        )
 
     def read(self, day: str) -> str:
-        """Return the log of a day without what came from outside; empty if the session may not see
-        it."""
+        """Return the log of a day without what came from outside, for the prompt; empty if the
+        session may not see it."""
         if not self._access.reads:
             return ""
         path = self._path(day)
-        return self._gate.filter_text(path, self._read(path)).text
+        return self._seen(self._gate.filter_text(path, self._read(path)).text)
 
     def verified(self) -> tuple[Written, ...]:
         """Return what was written and can be read back from the file."""
@@ -107,7 +123,7 @@ class DailyLog:
         append = Tool(
             name="memory_append", description=description, parameters=_PARAMETERS, call=self._call
         )
-        return [get_tool(self._workspace.read_lines, self._access), append]
+        return [get_tool(self._get, self._access), append]
 
     def append(self, text: str) -> Written | None:
         """Write a text; return None if the log already contains all of it.
@@ -130,9 +146,11 @@ class DailyLog:
         new = new_lines(accepted, "\n".join((self._read(LONG_TERM), logs, *_retimed(logs, now))))
         if not new:
             return None
-        time = f"{now:%H:%M}" if self._times else ""
-        entry = _labelled(new, comment("agent", self._session_key), time)
-        written = self._workspace.append(path, entry, header=daily_header(day))
+        entry = self._labelled(new, f"{now:%H:%M}" if self._times else "")
+        outside = "\n".join(filter(self._heard.is_outside, _items(entry)))
+        written = self._workspace.append(
+            path, entry, header=daily_header(day), origin=self._origin, outside=outside
+        )
         self._room -= len(entry)
         self.written.append(written)
         return written
@@ -176,6 +194,28 @@ class DailyLog:
         if written is None:
             return {"written": False, "note": "The log holds all of this already.", **left_out}
         return {"written": True, "path": written.path, "citation": written.citation, **left_out}
+
+    def _labelled(self, text: str, time: str) -> str:
+        """Add the time and the label to every top-level item."""
+        labels = {
+            is_outside: comment("tool" if is_outside else "agent", self._session_key)
+            for is_outside in (True, False)
+        }
+        is_foreign = self._origin.trust == "external"
+        return _labelled(
+            text, lambda item: labels[is_foreign or self._heard.is_outside(item)], time
+        )
+
+    def _get(self, path: str, start: int | None, lines: int | None) -> Excerpt:
+        found = self._workspace.read_lines(path, start, lines)
+        self._seen(found.text)
+        return found
+
+    def _seen(self, text: str) -> str:
+        """Note that the model sees a text of the memory, which may have come from outside."""
+        if not self._heard.has_outside and is_external(self._workspace, text):
+            self._heard = self._heard._replace(has_outside=True)
+        return text
 
     def _path(self, day: str) -> str:
         """Return the log of a day; the only file that the flush appends to."""
@@ -222,18 +262,16 @@ def _retimed(logs: str, now: datetime) -> list[str]:
     return [plain, *(re.sub(r"(?m)^([-*+] )", rf"\g<1>{time} ", plain) for time in recent)]
 
 
-def _labelled(text: str, label: str, time: str) -> str:
-    """Add the time and the label to every top-level item; a text without items becomes one."""
-    lines = text.split("\n")
-    if not any(_BULLET.match(line) for line in lines):
-        lines = format_entry(text).rstrip("\n").split("\n")
-    is_fenced = False
+def _labelled(text: str, label_of: Callable[[str], str], time: str) -> str:
+    """Add the time and its label to every top-level item; a text without items becomes one."""
+    if not any(_BULLET.match(line) for line in text.split("\n")):
+        text = format_entry(text).rstrip("\n")
     labelled = []
-    for line in lines:
-        is_fenced ^= line.lstrip().startswith(_FENCES)
-        if _BULLET.match(line) and not is_fenced:
-            line = f"{add_time(line, time)} {label}"
-        labelled.append(line)
+    for item in _items(text):
+        first, *rest = item.split("\n")
+        if _BULLET.match(first):
+            first = f"{add_time(first, time)} {label_of(item)}"
+        labelled.append("\n".join([first, *rest]))
     # A paragraph at the start must not become a part of the entry before it.
     apart = "" if _BULLET.match(labelled[0]) or labelled[0].startswith("#") else "\n"
     return apart + "\n".join(labelled) + "\n"

@@ -15,6 +15,7 @@ doubles each time; a compaction that is about to happen does not wait."""
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -23,6 +24,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from clawmark.agent.flush.daily_log import DailyLog
 from clawmark.agent.flush.prompts import LOG, NUDGE, is_silent, system_prompt, user_prompt
 from clawmark.agent.models.completer import Completer, Message, complete_with_tools
+from clawmark.agent.notes.outside_text import hear
 from clawmark.agent.plugins.base import FlushPolicy
 from clawmark.agent.prompt.trust_gate import LABELS_ONLY, TrustGate
 from clawmark.agent.session.session import Fields, SessionEntry, SessionStore
@@ -175,7 +177,18 @@ class FlushParts(NamedTuple):
     def now_ms(self) -> int:
         return int(self.now().timestamp() * 1000)
 
-    def daily_log(self, session_key: str, chat_type: str = "") -> DailyLog:
+    def daily_log(
+        self,
+        session_key: str,
+        chat_type: str,
+        messages: Sequence[TranscriptMessage],
+        transcript: str,
+        *,
+        since: int = 0,
+        is_foreign: bool = False,
+    ) -> DailyLog:
+        """Return the log for what is kept of some messages of a transcript."""
+        end = transcript_size(transcript)
         return DailyLog(
             workspace=self.workspace,
             now=self.now,
@@ -184,6 +197,9 @@ class FlushParts(NamedTuple):
             chat_type=chat_type,
             log=self.policy.log if self.policy is not None else LOG,
             times=self.settings.times,
+            heard=hear(messages, transcript, since, self.workspace),
+            source=f"{os.path.basename(transcript)} bytes {min(since, end)}-{end}",
+            is_foreign=is_foreign,
             gate=self.gate,
         )
 
@@ -418,7 +434,7 @@ def flush_transcript(parts: FlushParts, path: str, session_key: str) -> FlushOut
     messages = recent_messages(path, parts.redactor, most_chars=most_chars)
     if not messages:
         return SkipFlush("nothing-new")
-    log = parts.daily_log(session_key)
+    log = parts.daily_log(session_key, "", messages, path, is_foreign=True)
     return run_flush(parts.completer, messages, log, parts.settings, parts.now(), parts.policy)
 
 
@@ -433,7 +449,13 @@ def _flush_now(parts: FlushParts, entry: SessionEntry, seconds: float) -> FlushO
     )
     if not messages:
         return SkipFlush("nothing-new")
-    log = parts.daily_log(entry.key, entry.chat_type)
+    log = parts.daily_log(
+        entry.key,
+        entry.chat_type,
+        messages,
+        entry.session_file,
+        since=entry.memory_flush_bytes,
+    )
     try:
         return run_flush(
             parts.completer,

@@ -39,6 +39,8 @@ from clawmark.agent.notes.curate import (
     quoted_material,
     read_material,
     save_proposal,
+    trust_of,
+    trusted_material,
 )
 from clawmark.agent.prompt.trust_gate import LABELS_ONLY, TrustGate
 from clawmark.agent.tools.base import Tool
@@ -161,7 +163,10 @@ def _review(parts: HeartbeatParts, state: HeartbeatState, *, force: bool) -> Hea
         return _with_waiting(parts, HeartbeatReport(because))
     if not force:
         _check_retry(state, inputs.now_ms, now)
-    draft = Draft(trusted(inputs.material), parts.redactor)
+    shown = trusted(inputs.material)
+    draft = Draft(
+        shown, parts.redactor, trust_of(parts.workspace, trusted_material(shown, parts.gate))
+    )
     try:
         turns = _ask(completer, parts, inputs, draft, now)
     except CompletionError:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from clawmark.agent.flush.prompts import quoted
 from clawmark.agent.models.completer import Completer, Message, complete_with_tools
+from clawmark.agent.notes.outside_text import is_external
 from clawmark.agent.prompt.trust_gate import LABELS_ONLY, TrustGate, left_out_line
 from clawmark.agent.tools.arguments import read_arguments, text_argument
 from clawmark.agent.tools.base import Payload, Tool, complaint
@@ -25,6 +26,7 @@ from clawmark.model.errors import (
     WorkspaceError,
     WriteConflict,
 )
+from clawmark.model.provenance import Origin, Trust
 from clawmark.system import shared_json as statefile
 from clawmark.text.chunking.tokens import well_formed
 from clawmark.text.dates import date_of
@@ -94,6 +96,8 @@ class Proposal(NamedTuple):
     old: str
     new: str
     reasons: tuple[str, ...]
+    trust: Trust = "agent"
+    """How far the logs are trusted that it was made from."""
 
     @property
     def diff(self) -> str:
@@ -157,7 +161,7 @@ def propose(
 ) -> Proposal:
     """Let a model review the logs of the last days; raises CompletionError."""
     material = read_material(workspace, today, days)
-    draft = Draft(material, redactor)
+    draft = Draft(material, redactor, trust_of(workspace, trusted_material(material, gate)))
     complete_with_tools(
         completer,
         SYSTEM,
@@ -167,6 +171,19 @@ def propose(
         seconds=seconds,
     )
     return draft.proposal()
+
+
+def trust_of(workspace: Workspace, material: Material) -> Trust:
+    """Return how far a page is trusted that is made from these texts: not more than any of them."""
+    texts = "\n\n".join((material.page, *(log.text for log in material.logs)))
+    return "external" if is_external(workspace, texts) else "agent"
+
+
+def trusted_material(material: Material, gate: TrustGate) -> Material:
+    """Return what a model is shown of these texts: without what came from outside."""
+    logs = (log._replace(text=gate.filter_text(log.path, log.text).text) for log in material.logs)
+    page = gate.filter_text(LONG_TERM, material.page).text
+    return material._replace(page=page, logs=tuple(logs))
 
 
 def quoted_material(material: Material, gate: TrustGate = LABELS_ONLY) -> str:
@@ -193,7 +210,10 @@ def accept(workspace: Workspace, proposal: Proposal) -> str:
     if problem is not None:
         raise WorkspaceError(problem.message, hint=problem.hint)
     try:
-        return workspace.replace(LONG_TERM, proposal.new, proposal.base_hash)
+        origin = Origin(
+            actor="agent", kind="curation", trust=proposal.trust, source="logs of the last days"
+        )
+        return workspace.replace(LONG_TERM, proposal.new, proposal.base_hash, origin=origin)
     except WriteConflict as error:
         raise WriteConflict(
             f"{LONG_TERM} has changed since the proposal was made.",
@@ -235,7 +255,10 @@ def load_proposal(folder: str) -> Proposal | None:
     reasons = found.get("reasons")
     if base_hash is None or old is None or new is None or not isinstance(reasons, list):
         return None
-    return Proposal(base_hash=base_hash, old=old, new=new, reasons=tuple(map(str, reasons)))
+    trust: Trust = "agent" if found.get("trust") == "agent" else "external"
+    return Proposal(
+        base_hash=base_hash, old=old, new=new, reasons=tuple(map(str, reasons)), trust=trust
+    )
 
 
 def discard_proposal(folder: str) -> None:
@@ -250,8 +273,9 @@ def discard_proposal(folder: str) -> None:
 class Draft:
     """The text of MEMORY.md with the changes proposed so far."""
 
-    def __init__(self, material: Material, redactor: Redactor) -> None:
+    def __init__(self, material: Material, redactor: Redactor, trust: Trust = "agent") -> None:
         self.page = material.page
+        self._trust: Trust = trust
         self.reasons: list[str] = []
         self._material = material
         self._fewest = len(material.page.splitlines()) // 2
@@ -273,6 +297,7 @@ class Draft:
             old=self._material.page,
             new=self.page,
             reasons=tuple(self.reasons),
+            trust=self._trust,
         )
 
     def call(self, given: object) -> Payload:

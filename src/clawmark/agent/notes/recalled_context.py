@@ -21,7 +21,16 @@ from clawmark.workspace.daily import daily_path
 READING = ("memory_search", "memory_get")
 """Tools whose results are memory; hosts prefix the names (`mcp__clawmark__memory_search`)."""
 _MEMORY = (*READING, "memory_append", "memory_status")
-_CALLS = ("toolCall", "tool_use", "function_call", "custom_tool_call", "local_shell_call")
+_CALLS = (
+    "toolCall",
+    "tool_use",
+    "server_tool_use",
+    "function_call",
+    "custom_tool_call",
+    "local_shell_call",
+    "web_search_call",
+    "file_search_call",
+)
 _IDS = ("id", "call_id", "toolCallId", "tool_use_id", "tool_call_id")
 _WHOLE = 1 << 40
 
@@ -35,6 +44,15 @@ class RecalledContext(NamedTuple):
     """Whether the agent used a tool other than those of the memory."""
 
 
+class ToolUse(NamedTuple):
+    """What the tools of a conversation contributed to it."""
+
+    recalled: list[str]
+    """The texts that came from the memory."""
+    used_tools: bool
+    """Whether the agent used a tool other than those of the memory."""
+
+
 def read_recalled_context(
     transcript: str, since: int, workspace: Workspace, days: tuple[str, ...]
 ) -> RecalledContext:
@@ -42,8 +60,14 @@ def read_recalled_context(
 
     MEMORY.md and the logs of `days` count as recalled: a session is shown them at its start.
     """
-    recalled = [_read(workspace, path) for path in ("MEMORY.md", *map(daily_path, days))]
-    called, used_tools = set[str](), False
+    shown = [_read(workspace, path) for path in ("MEMORY.md", *map(daily_path, days))]
+    use = read_tool_use(transcript, since)
+    return RecalledContext("\n".join([*shown, *use.recalled]), use.used_tools)
+
+
+def read_tool_use(transcript: str, since: int) -> ToolUse:
+    """Read the tool calls of a transcript from byte `since` on, and what came from the memory."""
+    recalled, called, used_tools = list[str](), set[str](), False
     for call in _calls(transcript, since):
         name = str(call.get("name") or "")
         if name.endswith(READING):
@@ -52,7 +76,7 @@ def read_recalled_context(
     for line in lines_backwards(transcript, since):
         if "recalled memory" in line or "toolName" in line or any(one in line for one in called):
             recalled += _recalled_on(parse_line(line), called)
-    return RecalledContext("\n".join(recalled), used_tools)
+    return ToolUse(recalled, used_tools)
 
 
 def uses_other_tools(transcript: str) -> bool:

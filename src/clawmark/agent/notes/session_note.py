@@ -16,12 +16,15 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from clawmark.agent.models.completer import Completer
 from clawmark.agent.notes.note_content import note_content
+from clawmark.agent.notes.outside_text import hear
 from clawmark.agent.notes.recalled_context import read_recalled_context
 from clawmark.agent.notes.slug import slug_for
 from clawmark.agent.session.session import Fields, SessionEntry, SessionStore
-from clawmark.agent.session.transcript_reader import recent_messages
+from clawmark.agent.session.transcript_reader import recent_messages, transcript_size
 from clawmark.agent.tools.base import one_line
+from clawmark.agent.tools.policy import access_of
 from clawmark.model.errors import ClawmarkError, WorkspaceError, WriteConflict
+from clawmark.model.provenance import Origin
 from clawmark.text.dates import date_of
 from clawmark.text.secrets.redact import Redactor
 from clawmark.text.transcripts.records import ROLE_NAMES, TranscriptMessage
@@ -107,6 +110,9 @@ class Draft(NamedTuple):
     day: str
     slug: str
     text: str
+    origin: Origin
+    outside: str = ""
+    """The part of the text that came from outside."""
 
 
 NoteOutcome: TypeAlias = Noted | NoNote | NoteFailed
@@ -192,7 +198,22 @@ def draft_note(
     completer = parts.completer if parts.settings.llm_slug else None
     slug = slug_for(quoted, completer) or f"{moment:%H%M}"
     text = render_note(quoted, entry, moment, reason=reason, source=source, header=header)
-    return Draft(f"{moment:%Y-%m-%d}", slug, text)
+    heard = hear(messages, transcript, since, parts.workspace)
+    answers = (message.text for message in quoted if message.role == "assistant")
+    end = transcript_size(transcript)
+    return Draft(
+        day=f"{moment:%Y-%m-%d}",
+        slug=slug,
+        text=text,
+        origin=Origin(
+            actor="agent",
+            kind="note",
+            trust=access_of(entry.key, chat_type=entry.chat_type).trust,
+            session=entry.key,
+            source=f"{os.path.basename(transcript)} bytes {min(since, end)}-{end}",
+        ),
+        outside="\n\n".join(_quote(one) for one in answers if heard.is_outside(one)),
+    )
 
 
 def render_note(
@@ -271,7 +292,7 @@ def create_note(workspace: Workspace, draft: Draft) -> str:
     for number in range(1, MOST_TRIES + 1):
         path = f"{stem}{f'-{number}' if number > 1 else ''}.md"
         try:
-            workspace.replace(path, draft.text, "")
+            workspace.replace(path, draft.text, "", origin=draft.origin, outside=draft.outside)
         except WriteConflict:
             continue
         return path

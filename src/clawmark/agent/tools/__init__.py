@@ -85,5 +85,5 @@ def tools_for(
         get_tool(read, access, gate),
     ]
     if notebook is not None and access.writes:
-        tools.append(append_tool(notebook, session_key or ""))
+        tools.append(append_tool(notebook, session_key or "", access))
     return tools

@@ -18,8 +18,10 @@ from clawmark.agent.tools.arguments import (
 )
 from clawmark.agent.tools.base import Payload, Tool, complaint, unexpected
 from clawmark.agent.tools.gate import LONGEST, Refusal, refuse
+from clawmark.agent.tools.policy import LOCAL, Access, tool_origin
 from clawmark.model.documents import Excerpt, Written
 from clawmark.model.errors import ClawmarkError, ToolInputError, WorkspaceError
+from clawmark.model.provenance import Origin as Provenance
 from clawmark.text.chunking.tokens import well_formed
 from clawmark.text.secrets.redact import Redactor
 from clawmark.text.untrusted.injection_flags import flags_of
@@ -77,8 +79,8 @@ class Notebook(NamedTuple):
     """The current time in the user's time zone."""
     read_lines: Callable[[str, int, None, int, int], Excerpt]
     """(path, start, lines, max lines, max characters) → the excerpt; empty if there is no file."""
-    append: Callable[[str, str, datetime], Written]
-    """(entry, path, time) → where it was written; the path `""` is the log of the day."""
+    append: Callable[[str, str, datetime, Provenance], Written]
+    """(entry, path, time, origin) → where it was written; the path `""` is the log of the day."""
 
     redactor: Redactor
     """Finds secrets, which are refused."""
@@ -112,12 +114,13 @@ class Notebook(NamedTuple):
         return FileText(excerpt.path, excerpt.text)
 
 
-def append_tool(notebook: Notebook, session_key: str) -> Tool:
+def append_tool(notebook: Notebook, session_key: str, access: Access = LOCAL) -> Tool:
     """Return the tool for one session."""
+    provenance = tool_origin(access, session_key, "memory_append")
 
     def call(given: object) -> Payload:
         try:
-            return _append(notebook, session_key, read_arguments(given))
+            return _append(notebook, session_key, provenance, read_arguments(given))
         except ToolInputError as error:
             problem = complaint(error, f"Correct {error.argument} and call memory_append again.")
             return _not_written({"reason": "argument", **problem})
@@ -129,7 +132,9 @@ def append_tool(notebook: Notebook, session_key: str) -> Tool:
     return Tool(name="memory_append", description=_DESCRIPTION, parameters=_PARAMETERS, call=call)
 
 
-def _append(notebook: Notebook, session_key: str, arguments: Mapping[str, object]) -> Payload:
+def _append(
+    notebook: Notebook, session_key: str, provenance: Provenance, arguments: Mapping[str, object]
+) -> Payload:
     refuse_argument(arguments, "agentId", "memory_append writes to the memory of this agent only")
     refuse_argument(
         arguments, "path", "a note goes to today's log or to MEMORY.md; say which with to"
@@ -150,7 +155,9 @@ def _append(notebook: Notebook, session_key: str, arguments: Mapping[str, object
     first, *rest = text.split("\n")
     # A heading has no meaning inside a list item; its words are kept.
     entry = "\n".join([f"{_HEADING.sub('', first).rstrip()} {comment(origin, session_key)}", *rest])
-    written = notebook.append(entry, file, moment)
+    if origin in ("tool", "import"):  # what the model says can only lower the trust
+        provenance = provenance._replace(trust="external")
+    written = notebook.append(entry, file, moment, provenance)
     payload: Payload = {
         "written": True,
         "path": written.path,

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from clawmark.agent.tools.base import Payload
 from clawmark.config.schema.tools import Sandbox, ToolPolicy, ToolRule
+from clawmark.model.provenance import Origin, Trust
 from clawmark.text.transcripts.session_keys import (
     SessionKind,
     is_main_heartbeat,
@@ -60,6 +61,12 @@ class Access(NamedTuple):
         """Whether the session is one person with their own agent."""
         return is_private(self.kind)
 
+    @property
+    def trust(self) -> Trust:
+        """How far text is trusted that an agent writes in this session: in one that is not private,
+        other people may have said it."""
+        return "agent" if self.is_private or self.curates else "external"
+
     def permitted(
         self, names: Iterable[str], policy: ToolPolicy, plugin: str = ""
     ) -> tuple[str, ...]:
@@ -102,6 +109,13 @@ def access_of(
         cites=citations == "on" or (citations != "off" and trusted),
         curates=curates and box != "none",
         sandbox=box,
+    )
+
+
+def tool_origin(access: Access, session_key: str | None, tool: str) -> Origin:
+    """Return the origin of what an agent writes with a tool."""
+    return Origin(
+        actor="agent", kind="tool", trust=access.trust, session=session_key or "", source=tool
     )
 
 

@@ -13,6 +13,7 @@ from clawmark.backends.lancedb.entries import (
 )
 from clawmark.model.documents import Written
 from clawmark.model.errors import ClawmarkError, WriteConflict
+from clawmark.model.provenance import Origin
 from clawmark.model.sync_report import FileFailure
 from clawmark.model.values import FileState
 from clawmark.workspace import Workspace
@@ -68,24 +69,24 @@ class CapturedFiles:
         files = tuple(path for path, one in parsed.items() if one.entries)
         return Look(tuple(entries), files, tuple(failures))
 
-    def append(self, entry: Captured, session_key: str) -> Written:
+    def append(self, entry: Captured, session_key: str, origin: Origin | None = None) -> Written:
         """Write an entry to the end of its file, durably."""
         day = entry.created[:10]
         line = format_entry(entry, session_key)
-        return self.workspace.append(entry.path, line, header=daily_header(day))
+        return self.workspace.append(entry.path, line, header=daily_header(day), origin=origin)
 
     def path_of(self, day: str) -> str:
         """Return the file of a day (`YYYY-MM-DD`)."""
         return f"{self.folder}/{day}.md"
 
-    def remove(self, entry_id: str) -> Captured | None:
+    def remove(self, entry_id: str, origin: Origin | None = None) -> Captured | None:
         """Remove the lines of an entry; return it, or None if no file has it."""
         removed = next((one for one in self.look().entries if one.id == entry_id), None)
-        while removed is not None and self._remove_one(entry_id, removed.text):
+        while removed is not None and self._remove_one(entry_id, removed.text, origin):
             pass  # copies of the line have the same id
         return removed
 
-    def _remove_one(self, entry_id: str, text: str) -> bool:
+    def _remove_one(self, entry_id: str, text: str, origin: Origin | None) -> bool:
         """Remove the first line with this id and text; return whether there was one."""
         for _ in range(_ATTEMPTS):
             entries = self.look().entries
@@ -101,7 +102,7 @@ class CapturedFiles:
             lines = whole.split("\n")
             kept = "\n".join([*lines[: found.start_line - 1], *lines[found.end_line :]])
             try:
-                self.workspace.replace(found.path, kept, exact.hash)
+                self.workspace.replace(found.path, kept, exact.hash, origin=origin)
             except WriteConflict:
                 continue
             return True

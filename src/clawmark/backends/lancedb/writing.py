@@ -15,6 +15,7 @@ from clawmark.backends.lancedb.backend import FRESHEN_SECONDS, LanceBackend, emb
 from clawmark.backends.lancedb.entries import Captured, one_line
 from clawmark.embed.base import Embedder
 from clawmark.model.errors import BackendUnavailable, EmbeddingError, IndexDamaged
+from clawmark.model.provenance import Origin as Provenance
 from clawmark.model.values import Degraded, Vector
 from clawmark.text.untrusted.origin_labels import Origin
 from clawmark.text.write_check import normalize_entry
@@ -35,6 +36,8 @@ class Note(NamedTuple):
     category: str
     importance: float
     origin: Origin
+    written_by: Provenance | None = None
+    """Who writes it, for the journal; None for the user."""
 
 
 class Stored(NamedTuple):
@@ -63,17 +66,19 @@ def store(backend: LanceBackend, note: Note, now: datetime, session_key: str) ->
         if known is not None:
             return Stored(known, is_new=False)
         entry = _entry(note, text, now, backend.files.path_of(f"{now:%Y-%m-%d}"))
-        written = backend.files.append(entry, session_key)
+        written = backend.files.append(entry, session_key, note.written_by)
         entry = entry._replace(start_line=written.start_line, end_line=written.end_line)
         if embedder is not None and vector is not None:
             pending = _put(backend, entry, vector, embedder)
     return Stored(entry, is_new=True, pending=pending)
 
 
-def forget(backend: LanceBackend, entry_id: str) -> Captured | None:
+def forget(
+    backend: LanceBackend, entry_id: str, origin: Provenance | None = None
+) -> Captured | None:
     """Remove an entry from its file and from the table; None if no file has it."""
     with backend.locked():
-        removed = backend.files.remove(entry_id)
+        removed = backend.files.remove(entry_id, origin)
         try:
             backend.table.delete([entry_id])
             backend.table.tidy()

@@ -151,6 +151,7 @@ def status_facts(
         if "fallbacks" in status.events
         else "",
     )
+    yield paint("Journal", "yellow"), plain(status.journal)
     yield "Last flush", _flush(status.flush)
     if status.degraded is not None:
         yield (

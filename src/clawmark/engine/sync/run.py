@@ -138,6 +138,7 @@ def _apply(
         building=building,
         lock_timeout=request.lock_timeout,
         at_once=max(FEWEST_AT_ONCE, min(most, held // 25)) if building else most,
+        on_text=parts.on_text,
     )
     if not transcripts or parts.workspace.sessions is None:
         return text

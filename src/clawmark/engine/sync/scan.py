@@ -38,6 +38,8 @@ class SyncParts(NamedTuple):
     """How much a transcript must grow before the watcher has it indexed again."""
     media: MediaSync | None = None
     """Reads images and audio files, if they are indexed."""
+    on_text: Callable[[Sequence[tuple[str, str]]], None] | None = None
+    """Called with the path and the text of memory files whose text is new to the index."""
 
 
 FEW_CHUNKS = 16

@@ -51,6 +51,8 @@ class _Prepared(NamedTuple):
     """None if the index already has this text."""
     is_new: bool = False
     failure: FileFailure | None = None
+    text: str | None = None
+    """The text of a memory file, if it differs from what the index has of the file."""
 
 
 def apply_text(
@@ -68,12 +70,14 @@ def apply_text(
     lock_timeout: float = 10.0,
     at_once: int = CHUNKS_AT_ONCE,
     media: MediaSync | None = None,
+    on_text: Callable[[Sequence[tuple[str, str]]], None] | None = None,
 ) -> TextReport:
     """Index the files of a plan, some at a time, until done or out of time.
 
-    `building` is the number of a rebuild. If a file's row differs from the one in `answering`,
-    another process has indexed it in the meantime; its version stays if it is a later state of the
-    file."""
+    `on_text` is called with the path and the text of files whose text has changed, before it is
+    stored. `building` is the number of a rebuild. If a file's row differs from the one in
+    `answering`, another process has indexed it in the meantime; its version stays if it is a later
+    state of the file."""
 
     def prepare(state: FileState) -> _Prepared:
         try:
@@ -87,11 +91,22 @@ def apply_text(
         if known is not None and known.hash == document.hash and not building:
             return _Prepared(state, _row(document, now_ns(), known.chunks))
         chunks = chunks_of(document, chunker)
-        return _Prepared(state, _row(document, now_ns(), len(chunks)), chunks, is_new=known is None)
+        answers = answering.get(state.path)
+        is_changed = not document.mime and (answers is None or answers.hash != document.hash)
+        return _Prepared(
+            state,
+            _row(document, now_ns(), len(chunks)),
+            chunks,
+            is_new=known is None,
+            text=document.text if is_changed and on_text is not None else None,
+        )
 
     todo = [*plan.add, *plan.check, *plan.recheck]
     report = TextReport(due_files=len(todo))
     for portion in _portions(map(prepare, todo), at_once):
+        changed = [(file.state.path, file.text) for file in portion if file.text is not None]
+        if on_text is not None and changed:
+            on_text(changed)
         _store(portion, answering, store, building, lock_timeout, at_once)
         report = add_reports(report, _count(portion))
         last = portion[-1].state

@@ -16,6 +16,7 @@ from clawmark.agent.tools.gate import refuse
 from clawmark.backends.lancedb.backend import LanceBackend
 from clawmark.backends.lancedb.entries import Captured
 from clawmark.backends.lancedb.writing import Note, Stored, store
+from clawmark.model.provenance import Origin
 from clawmark.model.values import Query
 from clawmark.text.secrets.redact import Redactor
 from clawmark.text.transcripts.session_keys import is_private
@@ -45,12 +46,20 @@ def capture(
     if not turn.succeeded or not (session.access.writes and session.access.is_private):
         return []
     kept: list[Stored] = []
+    written_by = Origin(
+        actor="plugin",
+        kind="capture",
+        trust=session.access.trust,
+        session=session.key or "",
+        source="messages of the user",
+    )
     for statement in islice(_stated(turn, settings, redactor), MOST_CANDIDATES):
         note = Note(
             text=statement.text,
             category=statement.category,
             importance=statement.importance,
             origin="user",
+            written_by=written_by,
         )
         stored = store(backend, note, now(), session.key or "")
         if stored.is_new:

@@ -18,7 +18,7 @@ from clawmark.agent.tools.arguments import (
 )
 from clawmark.agent.tools.base import Payload, Tool, complaint, unexpected
 from clawmark.agent.tools.gate import LONGEST, refuse
-from clawmark.agent.tools.policy import unavailable
+from clawmark.agent.tools.policy import tool_origin, unavailable
 from clawmark.backends.lancedb.backend import LanceBackend
 from clawmark.backends.lancedb.entries import (
     CATEGORIES,
@@ -106,7 +106,7 @@ def make_tools(parts: Parts, session: PluginSession, *, writes: bool) -> list[To
             "query": {"type": "string", "description": "What to forget, if the id is not known."},
         },
         (),
-        lambda arguments: _forget(parts, arguments),
+        lambda arguments: _forget(parts, session, arguments),
     )
     return [recall, keep, remove]
 
@@ -177,6 +177,7 @@ def _store(parts: Parts, session: PluginSession, arguments: Mapping[str, object]
         category=category,
         importance=DEFAULT_IMPORTANCE if importance is None else importance,
         origin="agent",
+        written_by=tool_origin(session.access, session.key, "memory_store"),
     )
     stored = store(parts.backend, note, now, session.key or "")
     entry = stored.entry
@@ -190,7 +191,8 @@ def _store(parts: Parts, session: PluginSession, arguments: Mapping[str, object]
     return {**payload, "flags": list(flags)} if flags else payload
 
 
-def _forget(parts: Parts, arguments: Mapping[str, object]) -> Payload:
+def _forget(parts: Parts, session: PluginSession, arguments: Mapping[str, object]) -> Payload:
+    origin = tool_origin(session.access, session.key, "memory_forget")._replace(kind="forget")
     given = optional_text(arguments, "memoryId", longest=200)
     query = optional_text(arguments, "query", longest=1_000_000)
     if given:
@@ -199,7 +201,7 @@ def _forget(parts: Parts, arguments: Mapping[str, object]) -> Payload:
             raise ToolInputError(
                 "memoryId must be an id as memory_recall returns it.", argument="memoryId"
             )
-        return _forgotten(forget(parts.backend, entry_id), entry_id)
+        return _forgotten(forget(parts.backend, entry_id, origin), entry_id)
     if not query:
         raise ToolInputError("memoryId or query is required.", argument="memoryId")
     asked = Query(text=query[: parts.recall_max_chars], max_results=RESULTS, min_score=LEAST_SCORE)
@@ -207,7 +209,7 @@ def _forget(parts: Parts, arguments: Mapping[str, object]) -> Payload:
     scores = [hit.score for hit in found.hits]
     chosen = choose_entry(query, entries, scores)
     if chosen is not None:
-        return _forgotten(forget(parts.backend, chosen.id), chosen.id)
+        return _forgotten(forget(parts.backend, chosen.id, origin), chosen.id)
     if not entries:
         return {"found": 0, "text": "No entry fits.", **_notice(found)}
     candidates = [
