@@ -63,9 +63,9 @@ def recall_for(
                 asked, max_results=most, min_score=0.0, explain=True, freshen=False
             )
             new = [hit for hit in found.hits if not _is_shown(hit, files.get(hit.path, ""))]
-            first = _first_trusted(new, gate, items)
+            first = _first_trusted(new, gate, items, asked)
             worth = [hit for hit in worth_recalling(found, bar) if hit in first]
-            chosen = recall_hits(worth, gate, items)
+            chosen = recall_hits(worth, gate, items, asked)
             if not chosen.left_out or most > MOST or len(found.hits) < most:
                 return recall_block(chosen.items, left_out=chosen.left_out)
             most *= MORE  # what is left out must not take the place of other passages
@@ -83,14 +83,14 @@ def unchanged_since_the_start(
     )
 
 
-def _first_trusted(hits: Sequence[Hit], gate: TrustGate, count: int) -> list[Hit]:
+def _first_trusted(hits: Sequence[Hit], gate: TrustGate, count: int, question: str) -> list[Hit]:
     """Return the hits up to the last of the first `count` that may be shown."""
     first, left = list[Hit](), count
     for hit in hits:
         if not left:
             break
         first.append(hit)
-        left -= bool(gate.filter_hit(hit).text)
+        left -= bool(gate.filter_hit(hit, question).text)
     return first
 
 

@@ -128,7 +128,7 @@ def recall(
     for most in (max_results, MORE * max_results):
         found = search(question, max_results=most, min_score=min_score or 0.0, explain=is_automatic)
         hits = worth_recalling(found) if is_automatic else found.hits
-        chosen = recall_hits(hits, gate, max_results)
+        chosen = recall_hits(hits, gate, max_results, question)
         if not chosen.left_out or len(chosen.items) == max_results or len(found.hits) < most:
             break
     return recall_block(chosen.items, left_out=chosen.left_out)

@@ -62,11 +62,13 @@ class RecalledHits(NamedTuple):
     left_out: int = 0
 
 
-def recall_hits(hits: Iterable[Hit], gate: TrustGate, most: int) -> RecalledHits:
+def recall_hits(
+    hits: Iterable[Hit], gate: TrustGate, most: int, question: str = ""
+) -> RecalledHits:
     """Convert hits to at most `most` items, without what came from outside."""
     items, left_out = list[Recalled](), 0
     for hit in hits:
-        filtered = gate.filter_hit(hit)
+        filtered = gate.filter_hit(hit, question)
         left_out += filtered.left_out
         if filtered.text and len(items) < most:
             items.append(recalled(hit._replace(snippet=filtered.text)))

@@ -7,11 +7,13 @@ entry; a label in the text, or the folder of a file, can lower the trust and nev
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import NamedTuple
 
+from clawmark.engine.search.snippet import LIMIT
 from clawmark.history.journal import entry_hash
 from clawmark.model.values import Hit
+from clawmark.text.keywords.query import query_terms
 from clawmark.text.transcripts.session_keys import is_main_heartbeat, is_private, kind_of
 from clawmark.text.untrusted.invisible_characters import escape
 from clawmark.text.untrusted.origin_labels import (
@@ -87,8 +89,11 @@ class TrustGate:
         kept = [line for number, line in enumerate(lines, 1) if number not in hidden]
         return Filtered("\n".join(kept), len(outside))
 
-    def filter_hit(self, hit: Hit) -> Filtered:
-        """Return the snippet of a hit without what came from outside; empty if nothing is left."""
+    def filter_hit(self, hit: Hit, question: str = "") -> Filtered:
+        """Return the snippet of a hit without what came from outside; empty if nothing is left.
+
+        With a `question`, other entries of the passage that are about it take the place of a
+        snippet of which nothing is left."""
         everything = Filtered("", max(1, sum(1 for _ in split_entries(hit.snippet))))
         if hit.source == "sessions":
             outside = self._parts.outside_messages(hit.path, hit.start_line, hit.end_line)
@@ -100,7 +105,17 @@ class TrustGate:
         text = self._read(hit)
         if text is None:
             return everything
-        return _without(hit.snippet, [entry for _, entry in self._outside_entries(hit, text)])
+        outside = self._outside_entries(hit, text)
+        filtered = _without(hit.snippet, [entry for _, entry in outside])
+        if filtered.text or not filtered.left_out or not question:
+            return filtered
+        hidden = {lines for lines, _ in outside}
+        others = (
+            entry
+            for lines, entry in _entries(text)
+            if lines.first >= hit.start_line and lines.last <= hit.end_line and lines not in hidden
+        )
+        return filtered._replace(text=_about(question, others))
 
     def has_outside(self, hit: Hit) -> bool:
         """Whether an entry on the lines of a hit came from outside."""
@@ -247,6 +262,19 @@ def _without(snippet: str, outside: list[str]) -> Filtered:
     if not any(map(str.isalnum, _without_headings(kept))):
         return Filtered("", count)
     return Filtered("\n".join(kept).strip("\n"), count)
+
+
+def _about(question: str, entries: Iterable[str]) -> str:
+    """Return the entries that have half of the words of a question, up to the size of a snippet."""
+    asked = {term.phrase for term in query_terms(question)}
+    found = ""
+    for entry in entries:
+        shared = asked & {term.phrase for term in query_terms(entry)}
+        if 2 * len(shared) < max(2, len(asked)) or entry.startswith("#"):
+            continue
+        if len(found) + len(entry) < LIMIT:
+            found = f"{found}\n{entry}".strip("\n")
+    return found
 
 
 def _shares(shown: str, hidden: str) -> bool:
