@@ -167,7 +167,7 @@ def _hook_note(memory: Memory, folder: Path, number: int, text: str) -> object:
         session_id=f"host-{number}",
         transcript=str(transcript),
     )
-    return answer(event, lambda _: _Borrowed(memory), HookOptions())  # type: ignore[arg-type,return-value]
+    return answer(event, lambda _: BorrowedMemory(memory), HookOptions())  # type: ignore[arg-type,return-value]
 
 
 def _added_folder(memory: Memory, folder: Path, number: int, text: str) -> object:
@@ -221,7 +221,7 @@ def plant_through(door: Door, memory: Memory, folder: Path, number: int, text: s
         door.plant(memory, folder, number, text)
 
 
-class _Borrowed:
+class BorrowedMemory:
     """A memory that a hook does not close."""
 
     def __init__(self, memory: Memory) -> None:
