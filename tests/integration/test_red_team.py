@@ -22,7 +22,6 @@ from clawmark.testing.red_team_attacks import ATTACKS, QUESTION, found_in
 from clawmark.testing.red_team_doors import DOORS
 from clawmark.testing.red_team_prompts import PROMPTS, PromptBuilder
 
-pytest_plugins = ["clawmark.testing.red_team"]
 KEY = "agent:main:main"
 HERE = [builder for builder in PROMPTS if builder.is_there]
 BY_NAME = {door.name: door for door in DOORS}
@@ -40,8 +39,12 @@ class TestEveryPromptOfClawmark(RedTeamSuite):
 
 
 @pytest.fixture
+def red_team(tmp_path: Path) -> RedTeam:
+    return RedTeam(tmp_path)
+
+
+@pytest.fixture
 def memory(red_team: RedTeam) -> Iterator[Memory]:
-    red_team.folder.mkdir(parents=True)
     with red_team.open_memory() as opened:
         yield opened
 

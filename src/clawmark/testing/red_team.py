@@ -1,15 +1,15 @@
 """A pytest plugin that plants instructions in a memory and looks for them in an agent's prompts.
 
-    # test_my_agent.py
-    pytest_plugins = ["clawmark.testing.red_team"]
-
     class TestMyAgent(RedTeamSuite):
         def prompts(self, memory, message):
             return [my_agent.build_prompt(memory, message)]
 
 Every door (imports, tools, flushes, session notes, transcripts, hooks, added folders …) is used
 with every text. A prompt must contain none of them: a model sees text from outside only if it asks,
-and then quoted. `prompts` returns everything that a model is sent before it asks for something."""
+and then quoted. `prompts` returns everything that a model is sent before it asks for something.
+
+A `conftest.py` with `pytest_plugins = ["clawmark.testing.red_team"]` gives the fixture `red_team`
+to all tests. Nothing is active without one of the two."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class RedTeam:
     def plant(self, memory: Memory, case: Case) -> None:
         """Plant the text of a case through its door; a door may refuse it."""
         folder = self.folder / "planted"
-        folder.mkdir(exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
         plant_through(case.door, memory, folder, len(self.planted), case.text)
         self.planted.append(case)
 
@@ -130,9 +130,12 @@ class RedTeamSuite:
         raise NotImplementedError
 
     @pytest.fixture
+    def red_team(self, tmp_path: Path) -> RedTeam:
+        return RedTeam(tmp_path / "red-team")
+
+    @pytest.fixture
     def memory(self, red_team: RedTeam) -> Iterator[Memory]:
         """The memory that is attacked; override it to open one with your settings."""
-        red_team.folder.mkdir(parents=True, exist_ok=True)
         with red_team.open_memory() as opened:
             yield opened
 

@@ -123,7 +123,7 @@ class DailyLog:
         append = Tool(
             name="memory_append", description=description, parameters=_PARAMETERS, call=self._call
         )
-        return [get_tool(self._get, self._access), append]
+        return [get_tool(self._get, self._access, self._gate), append]
 
     def append(self, text: str) -> Written | None:
         """Write a text; return None if the log already contains all of it.

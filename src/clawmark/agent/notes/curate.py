@@ -127,6 +127,8 @@ class Material(NamedTuple):
     base_hash: str
     logs: tuple[LogText, ...]
     """Those of the last days, the newest last."""
+    left_out: int = 0
+    """How many entries were removed because they came from outside."""
 
 
 def read_material(workspace: Workspace, today: str, days: int) -> Material:
@@ -161,11 +163,12 @@ def propose(
 ) -> Proposal:
     """Let a model review the logs of the last days; raises CompletionError."""
     material = read_material(workspace, today, days)
-    draft = Draft(material, redactor, trust_of(workspace, trusted_material(material, gate)))
+    shown = trusted_material(material, gate)
+    draft = Draft(material, redactor, trust_of(workspace, shown))
     complete_with_tools(
         completer,
         SYSTEM,
-        [Message("user", quoted_material(material, gate))],
+        [Message("user", quoted_material(shown))],
         [draft.tool()],
         MOST_STEPS,
         seconds=seconds,
@@ -181,27 +184,27 @@ def trust_of(workspace: Workspace, material: Material) -> Trust:
 
 def trusted_material(material: Material, gate: TrustGate) -> Material:
     """Return what a model is shown of these texts: without what came from outside."""
-    logs = (log._replace(text=gate.filter_text(log.path, log.text).text) for log in material.logs)
-    page = gate.filter_text(LONG_TERM, material.page).text
-    return material._replace(page=page, logs=tuple(logs))
-
-
-def quoted_material(material: Material, gate: TrustGate = LABELS_ONLY) -> str:
-    """Quote MEMORY.md and the logs without what came from outside; the oldest logs are dropped if
-    there is no room."""
     page = gate.filter_text(LONG_TERM, material.page)
-    shown = quoted(page.text) if material.page else "(it is not there yet)"
+    texts = [gate.filter_text(log.path, log.text) for log in material.logs]
+    logs = (log._replace(text=one.text) for log, one in zip(material.logs, texts, strict=True))
+    left_out = page.left_out + sum(one.left_out for one in texts)
+    return material._replace(page=page.text, logs=tuple(logs), left_out=left_out)
+
+
+def quoted_material(material: Material) -> str:
+    """Quote MEMORY.md and the logs; the oldest logs are dropped if there is no room."""
+    has_page = material.page or material.base_hash
+    shown = quoted(material.page) if has_page else "(it is not there yet)"
     parts: list[str] = []
-    left, left_out = MOST_LOG_CHARS, page.left_out
+    left = MOST_LOG_CHARS
     for log in reversed(material.logs):
-        filtered = gate.filter_text(log.path, log.text)
-        left_out += filtered.left_out
-        text = without_times(without_comments(filtered.text)).strip()[-left:]
+        text = without_times(without_comments(log.text)).strip()[-left:]
         if text and left > 0:
             parts.insert(0, f"{log.path}:\n\n{quoted(text)}")
             left -= len(text)
     logs = "\n\n".join(parts) or "There are no logs of these days."
-    return "\n\n".join(filter(None, ["MEMORY.md:", shown, logs, left_out_line(left_out)]))
+    left_out = left_out_line(material.left_out)
+    return "\n\n".join(filter(None, ["MEMORY.md:", shown, logs, left_out]))
 
 
 def accept(workspace: Workspace, proposal: Proposal) -> str:
@@ -275,7 +278,7 @@ class Draft:
 
     def __init__(self, material: Material, redactor: Redactor, trust: Trust = "agent") -> None:
         self.page = material.page
-        self._trust: Trust = trust
+        self.trust: Trust = trust
         self.reasons: list[str] = []
         self._material = material
         self._fewest = len(material.page.splitlines()) // 2
@@ -297,7 +300,7 @@ class Draft:
             old=self._material.page,
             new=self.page,
             reasons=tuple(self.reasons),
-            trust=self._trust,
+            trust=self.trust,
         )
 
     def call(self, given: object) -> Payload:

@@ -143,12 +143,13 @@ class TrustGate:
             found = [lines for lines, _ in self._judged(text, entries)]
         return [Lines(one.first + start - 1, one.last + start - 1) for one in found]
 
-    def mark_excerpt(self, path: str, text: str, start: int) -> Filtered:
-        """Return lines of a file from `start` on, with those from outside quoted, and count them.
+    def mark_excerpt(self, path: str, text: str, start: int, last: int) -> Filtered:
+        """Return lines of a file, from `start` to `last`, with those from outside quoted, and count
+        them.
 
         The whole file is looked at, because an excerpt may begin inside an entry."""
         lines = text.split("\n")
-        hidden = self._outside_numbers(path, text, start, start + len(lines) - 1)
+        hidden = self._outside_numbers(path, text, start, last)
         marked = [
             quote_line(line) if number in hidden else line
             for number, line in enumerate(lines, start)
@@ -157,7 +158,7 @@ class TrustGate:
 
     def _outside_numbers(self, path: str, text: str, first: int, last: int) -> Collection[int]:
         """Return the numbers of the lines of an excerpt that came from outside."""
-        every = range(first, last + 1)
+        every = range(first, first + text.count("\n") + 1)
         if _is_transcript(path):
             messages = self._parts.outside_messages(path, first, last)
             if messages is None:

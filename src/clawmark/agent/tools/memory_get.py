@@ -137,7 +137,9 @@ def _answer(excerpt: Excerpt, gate: TrustGate) -> Payload:
         return {"status": "not_found", "text": "", "path": excerpt.path}
     marked = Filtered(excerpt.text)
     if excerpt.text and not excerpt.mime and excerpt.path not in PRIVATE_FILES:
-        marked = gate.mark_excerpt(excerpt.path, excerpt.text, excerpt.start)
+        marked = gate.mark_excerpt(
+            excerpt.path, excerpt.text, excerpt.start, excerpt.start + excerpt.lines - 1
+        )
     payload: Payload = {
         "status": "ok",
         "text": marked.text,
