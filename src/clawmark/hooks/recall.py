@@ -20,7 +20,6 @@ from clawmark.text.untrusted.recalled_blocks import strip_recalled
 
 if TYPE_CHECKING:
     from clawmark.agent.prompt.context import ContextFile
-    from clawmark.agent.prompt.trust_gate import TrustGate
     from clawmark.memory import Memory
 
 ITEMS = 3
@@ -62,10 +61,9 @@ def recall_for(
             found = memory.search(
                 asked, max_results=most, min_score=0.0, explain=True, freshen=False
             )
-            new = [hit for hit in found.hits if not _is_shown(hit, files.get(hit.path, ""))]
-            first = _first_trusted(new, gate, items, asked)
-            worth = [hit for hit in worth_recalling(found, bar) if hit in first]
-            chosen = recall_hits(worth, gate, items, asked)
+            worth = worth_recalling(found, bar)
+            new = [hit for hit in worth if not _is_shown(hit, files.get(hit.path, ""))]
+            chosen = recall_hits(new, gate, items, asked)
             if not chosen.left_out or most > MOST or len(found.hits) < most:
                 return recall_block(chosen.items, left_out=chosen.left_out)
             most *= MORE  # what is left out must not take the place of other passages
@@ -81,17 +79,6 @@ def unchanged_since_the_start(
         for file in files
         if start is None or _changed(os.path.join(root, file.name)) < start.timestamp()
     )
-
-
-def _first_trusted(hits: Sequence[Hit], gate: TrustGate, count: int, question: str) -> list[Hit]:
-    """Return the hits up to the last of the first `count` that may be shown."""
-    first, left = list[Hit](), count
-    for hit in hits:
-        if not left:
-            break
-        first.append(hit)
-        left -= bool(gate.filter_hit(hit, question).text)
-    return first
 
 
 def _is_shown(hit: Hit, text: str) -> bool:

@@ -68,9 +68,11 @@ def recall_hits(
     """Convert hits to at most `most` items, without what came from outside."""
     items, left_out = list[Recalled](), 0
     for hit in hits:
+        if len(items) == most:
+            break
         filtered = gate.filter_hit(hit, question)
         left_out += filtered.left_out
-        if filtered.text and len(items) < most:
+        if filtered.text:
             items.append(recalled(hit._replace(snippet=filtered.text)))
     return RecalledHits(tuple(items), left_out)
 
