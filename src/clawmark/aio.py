@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from clawmark.config.paths import Places
     from clawmark.config.schema import Loaded, Settings
     from clawmark.embed.base import Choice, Embedder
+    from clawmark.history.journal import Journal
     from clawmark.system.counters import Metrics
 
 P = ParamSpec("P")
@@ -246,6 +247,10 @@ class AsyncMemory:
     def slot(self) -> SlotParts:
         return self._opened.slot
 
+    @property
+    def journal(self) -> Journal:
+        return self._opened.journal
+
     search = _awaited(Memory.search, cancellable=True)
     recall = _awaited(Memory.recall, cancellable=True)
     read = _awaited(Memory.read)
@@ -264,6 +269,8 @@ class AsyncMemory:
     absolute_path = _awaited(Memory.absolute_path)
     files = _awaited(Memory.files)
     recent = _awaited(Memory.recent)
+    log = _awaited(Memory.log)
+    origins = _awaited(Memory.origins)
     sessions = _awaited(Memory.sessions)
     transcript = _awaited(Memory.transcript)
     status = _awaited(Memory.status)

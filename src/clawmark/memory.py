@@ -170,7 +170,7 @@ class Memory(Upkeep):
         query = composition.make_query(options, text, max_results, min_score, self.today)
         query = query._replace(filters=filters, explain=explain)
         found = self._backend.search(query, freshen=freshen)
-        return self.with_origins(found) if explain else found
+        return self._with_origins(found) if explain else found
 
     def read(
         self,

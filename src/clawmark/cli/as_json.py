@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from clawmark.model.errors import ClawmarkError
@@ -53,6 +54,10 @@ def hit_as_json(hit: Hit) -> dict[str, object]:
         body["date"] = hit.date
     if hit.mime:
         body |= {"modality": hit.modality, "mime": hit.mime}
+    if hit.origin is not None:
+        # Imported here: only --explain looks origins up.
+        fields = import_module("clawmark.model.provenance").provenance_fields
+        body["origin"] = fields(hit.origin)
     return body
 
 

@@ -21,6 +21,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "get": ("Use", "Print lines of a memory file by path or citation"),
     "ls": ("Use", "List the memory files with their entries, size and last change"),
     "recent": ("Use", "Print the newest entries, newest first"),
+    "log": ("Use", "Print who wrote what into the memory, and from what"),
     "edit": ("Use", "Edit a memory file in your editor"),
     "chat": ("Use", "Chat with an agent that remembers, in the terminal"),
     "flush": ("Use", "Save what matters in a conversation, or curate MEMORY.md"),

@@ -150,11 +150,11 @@ def _record_found(
 
     def record(files: Sequence[tuple[str, str]]) -> None:
         # Imported here: most searches find nothing changed.
-        records = import_module("clawmark.composition.records")
+        provenance = import_module("clawmark.composition.provenance")
         if time.monotonic() - settled[0] > 60:
-            records.record_outcomes(workspace, journal())
+            provenance.record_outcomes(workspace, journal())
             settled[0] = time.monotonic()
-        records.record_found(store, journal(), files)
+        provenance.record_found(store, journal(), files)
 
     return record
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from clawmark.history.journal import Journal
     from clawmark.model import reports
     from clawmark.model.documents import Excerpt, MemoryEntry, MemoryFile
-    from clawmark.model.provenance import Provenance
+    from clawmark.model.provenance import LogEntry, Provenance
     from clawmark.model.values import Found, Hit
     from clawmark.text.transcripts.records import TranscriptMessage
     from clawmark.workspace import Workspace
@@ -59,6 +59,7 @@ class Upkeep:
         search: Callable[..., Found]
         read: Callable[..., Excerpt]
         sync: Callable[..., reports.SyncReport]
+        today: Callable[[], str]
         _now: Callable[[], datetime]
 
     def add_source(
@@ -112,14 +113,31 @@ class Upkeep:
         """The journal of writes: who wrote which entry when, and from what."""
         return composition.make_journal(self.places, self.settings, self._clock)
 
+    def log(
+        self, count: int = 20, *, path: str = "", since: str = "", kind: str = "", session: str = ""
+    ) -> tuple[LogEntry, ...]:
+        """Return the newest records of the journal, newest first, with the text that is still
+        there.
+
+        `path` is a file, a folder or a pattern, `since` a day as for `search`."""
+        from clawmark.text.filters import make_filters
+
+        day = make_filters(since=since, until="", path="", source="", today=self.today).since
+        functions = _journal_functions()
+        found: tuple[LogEntry, ...] = functions.read_log(
+            self.workspace, self.journal, count, path=path, since=day, kind=kind, session=session
+        )
+        return found
+
     def origins(self, hits: Iterable[Hit]) -> tuple[Provenance | None, ...]:
         """Return where each hit came from; None if it is not text of a memory file, or if the
         journal cannot be read."""
-        from clawmark.composition.records import origins_of
+        found: tuple[Provenance | None, ...] = _journal_functions().origins_of(
+            self.workspace, self.journal, hits
+        )
+        return found
 
-        return origins_of(self.workspace, self.journal, hits)
-
-    def with_origins(self, found: Found) -> Found:
+    def _with_origins(self, found: Found) -> Found:
         """Return an answer whose hits say where they came from."""
         hits = zip(found.hits, self.origins(found.hits), strict=True)
         return found._replace(hits=tuple(hit._replace(origin=one) for hit, one in hits))
@@ -153,9 +171,10 @@ class Upkeep:
         return self.slot.complete_status(status._replace(journal=problems))
 
     def _journal_findings(self) -> list[reports.Finding]:
-        from clawmark.composition.records import journal_findings
-
-        return journal_findings(self.journal, self._parts)
+        found: list[reports.Finding] = _journal_functions().journal_findings(
+            self.journal, self._parts
+        )
+        return found
 
     def probe(self) -> tuple[reports.Probe, ...]:
         """Embed one word with the configured provider, and score two known vectors.
@@ -242,6 +261,13 @@ class Upkeep:
         self._builtin.sync(instant_only=True)  # its passages are asked about, whoever answers
         redactor = composition.redactor_of(self.settings.memory_search)
         return make_questions(writer, self._parts.store, redactor, count)
+
+
+def _journal_functions() -> ModuleType:
+    """Return the module of the journal."""
+    from clawmark.composition import provenance
+
+    return provenance
 
 
 def _source_functions() -> ModuleType:

@@ -11,6 +11,7 @@ import json
 import mmap
 import os
 import re
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -158,15 +159,8 @@ def hashes_in(entries: object) -> Iterable[str]:
 
 def _rows_of(rows: bytes, wanted: bytes) -> Iterator[int]:
     """Yield the offsets of a hash, by bisection."""
-    low, high = 0, len(rows) // _ROW_BYTES
-    while low < high:
-        middle = (low + high) // 2
-        start = middle * _ROW_BYTES
-        if rows[start : start + _HASH_BYTES] < wanted:
-            low = middle + 1
-        else:
-            high = middle
-    start = low * _ROW_BYTES
+    numbers = range(0, len(rows), _ROW_BYTES)
+    start = _ROW_BYTES * bisect_left(numbers, wanted, key=lambda at: rows[at : at + _HASH_BYTES])
     while rows[start : start + _HASH_BYTES] == wanted:
         yield int.from_bytes(rows[start + _HASH_BYTES : start + _ROW_BYTES], "big")
         start += _ROW_BYTES

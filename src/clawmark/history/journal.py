@@ -7,6 +7,7 @@ Losing the journal loses labels, never memory; damaged lines are skipped and cou
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import mmap
@@ -39,7 +40,12 @@ from clawmark.model.provenance import (
 from clawmark.system import shared_json
 from clawmark.system.private_files import open_private, sync_folder
 from clawmark.text.entry_times import without_times
-from clawmark.text.untrusted.origin_labels import origin_of, without_comments
+from clawmark.text.untrusted.origin_labels import (
+    COMMENT_START,
+    IMPORTS,
+    origin_of,
+    without_comments,
+)
 from clawmark.text.write_check import normalize_entry, split_entries
 
 LOCK_SECONDS = 10.0
@@ -48,14 +54,22 @@ MOST_LINE = 16 << 20
 
 def entry_hash(text: str) -> str:
     """Return the hash of an entry's content, without bullet, time, label and case."""
-    content = normalize_entry(without_times(without_comments(text)))
-    return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:HASH_DIGITS]
+    return _hash(_content(without_comments(text)))
 
 
 def entry_hashes(text: str) -> tuple[str, ...]:
     """Return the hashes of the entries of a Markdown text, each once."""
-    entries = (without_comments(entry) for _, _, entry in split_entries(text))
-    return tuple(dict.fromkeys(entry_hash(one) for one in entries if normalize_entry(one)))
+    contents = (_content(entry) for _, _, entry in split_entries(text))
+    return tuple(dict.fromkeys(_hash(content) for content in contents if content))
+
+
+def _content(entry: str) -> str:
+    """Return what an entry without its label says."""
+    return normalize_entry(without_times(entry))
+
+
+def _hash(content: str) -> str:
+    return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:HASH_DIGITS]
 
 
 def entries_between(text: str, first: int, last: int) -> str:
@@ -321,7 +335,10 @@ class Journal:
                 size = os.fstat(descriptor).st_size
                 # A line that a killed process left unfinished must not swallow this one.
                 torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
-                os.write(descriptor, (b"\n" if torn else b"") + line.encode() + b"\n")
+                data = (b"\n" if torn else b"") + line.encode() + b"\n"
+                if os.write(descriptor, data) < len(data):
+                    os.ftruncate(descriptor, size)
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), self.path)
                 if durable:
                     os.fsync(descriptor)
             finally:
@@ -370,15 +387,16 @@ def _record_at(data: mmap.mmap, offset: int) -> JournalRecord | None:
 
 def _labelled_entries(path: str, text: str) -> Iterator[tuple[str, Trust]]:
     """Yield the hash of each entry of a file, and how far an entry without a record is trusted."""
-    lines = text.split("\n")
+    is_labelled = COMMENT_START in text or path.startswith(IMPORTS)
+    lines = text.split("\n") if is_labelled else []
     for first, last, entry in split_entries(text):
-        if normalize_entry(entry):
-            label = origin_of("\n".join(lines[first - 1 : last]), path)
-            yield entry_hash(entry), _LABEL_TRUST[label]
+        content = _content(entry)
+        if content:
+            label = origin_of("\n".join(lines[first - 1 : last]), path) if is_labelled else ""
+            yield _hash(content), _LABEL_TRUST.get(label, "owner")
 
 
 _LABEL_TRUST: dict[str, Trust] = {
-    "unknown": "owner",
     "user": "agent",  # only tools of agents write labels
     "agent": "agent",
     "tool": "external",

@@ -76,6 +76,14 @@ class Provenance(NamedTuple):
     """How many entries are not in the journal."""
 
 
+class LogEntry(NamedTuple):
+    """A record of the journal with what is left of the text that was written."""
+
+    record: JournalRecord
+    texts: tuple[str, ...]
+    """The entries of the record that are in the file now."""
+
+
 BY_USER = Origin(actor="user", kind="remember", trust="owner")
 """The origin of what a program or the command line writes without naming another one."""
 
@@ -112,3 +120,21 @@ class WriteJournal(Protocol):
 def lowest(levels: tuple[Trust, ...]) -> Trust:
     """Return the least trusted of some levels; `owner` for none."""
     return max(levels, key=TRUST_LEVELS.index, default="owner")
+
+
+def provenance_fields(provenance: Provenance) -> dict[str, object]:
+    """Return where a text came from as an object for JSON; the trust is `unknown` if no record has
+    any of it."""
+    records = [
+        {
+            "actor": record.origin.actor,
+            "kind": record.origin.kind,
+            "trust": record.origin.trust,
+            "time": record.time,
+            "session": record.origin.session,
+            "source": record.origin.source,
+        }
+        for record in provenance.origins
+    ]
+    trust = provenance.trust if records else "unknown"
+    return {"trust": trust, "records": records, "unknownEntries": provenance.unknown}

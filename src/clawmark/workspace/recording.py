@@ -6,7 +6,6 @@ without its label, because it would then be taken for the user's own; its writer
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -15,8 +14,6 @@ from clawmark.model.provenance import BY_USER, Action, JournalRecord, Origin, Wr
 
 if TYPE_CHECKING:
     from clawmark.system.counters import SharedCounts
-
-logger = logging.getLogger("clawmark.journal")
 
 
 class Recorder:
@@ -119,6 +116,10 @@ class Recording:
     def _warn(self, error: Exception) -> None:
         if self._recorder.counts is not None:
             self._recorder.counts.add("journalErrors")
+        # Imported late: a write that is recorded logs nothing.
+        from logging import getLogger
+
+        logger = getLogger("clawmark.journal")
         logger.warning("The journal has no record of a write to %s: %s", self._path, _reason(error))
 
 

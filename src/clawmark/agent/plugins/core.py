@@ -56,8 +56,10 @@ class MemoryCore:
         context, options = self._context, self._context.search_options
         tools = tools_for(
             session.access,
-            search=lambda text, most, least, filters: (
-                context.search(text, max_results=most, min_score=least, **filters._asdict())
+            search=lambda text, most, least, filters, **options: (
+                context.search(
+                    text, max_results=most, min_score=least, **filters._asdict(), **options
+                )
                 if session.may_search
                 else OUT_OF_SCOPE
             ),

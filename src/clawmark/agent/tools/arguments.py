@@ -114,6 +114,17 @@ def choice_argument(
     )
 
 
+def flag_argument(arguments: Mapping[str, object], name: str) -> bool:
+    """Return a switch, which is off if it was not given; models also write it as a word."""
+    value = _pick(arguments, name)
+    word = value.strip().lower() if isinstance(value, str) else value
+    if word in (None, "", False, "false"):
+        return False
+    if word is True or word == "true":
+        return True
+    raise _wrong(name, f"{name} must be true or false, not {_kind_or_text(value)}.")
+
+
 def refuse_argument(arguments: Mapping[str, object], name: str, because: str) -> None:
     """Refuse an argument that would ask for something the caller may not have."""
     for key in (name, _snake(name)):

@@ -12,6 +12,7 @@ from typing import TypeAlias
 from clawmark.agent.prompt.trust_gate import LABELS_ONLY, TrustGate, quote_outside
 from clawmark.agent.tools.arguments import (
     choice_argument,
+    flag_argument,
     optional_text,
     read_arguments,
     refuse_argument,
@@ -22,12 +23,14 @@ from clawmark.agent.tools.arguments import (
 from clawmark.agent.tools.base import ASK_DOCTOR, Payload, Tool, complaint, unexpected
 from clawmark.agent.tools.policy import Access, unavailable
 from clawmark.model.errors import ClawmarkError, FilterError, ToolInputError
+from clawmark.model.provenance import provenance_fields
 from clawmark.model.values import Filters, Found, Hit
 from clawmark.text.untrusted.injection_flags import flags_of
 from clawmark.text.untrusted.origin_labels import origin_of
 
-Search: TypeAlias = Callable[[str, int, float, Filters], Found]
-"""(query, max_results, min_score, unparsed filters) → the answer."""
+Search: TypeAlias = Callable[..., Found]
+"""(query, max_results, min_score, unparsed filters) → the answer; `explain=True` adds to each hit
+where it came from."""
 
 MOST_RESULTS = 50
 LONGEST_FILTER = 500
@@ -107,7 +110,9 @@ def search_tool(
                         argument="source",
                     )
                 filters = filters._replace(source=corpus)
-            found = search(query, limit, min_score if threshold is None else threshold, filters)
+            options = {"explain": True} if flag_argument(arguments, "explain") else {}
+            least = min_score if threshold is None else threshold
+            found = search(query, limit, least, filters, **options)
             return {**_answer(found, citations, access.cites, gate), **_corpora(corpus)}
         except (ToolInputError, FilterError) as error:
             return {
@@ -200,6 +205,8 @@ def _result(hit: Hit, cite: bool, *, is_outside: bool) -> Payload:
         result["citation"] = hit.citation
     if hit.mime:
         result |= {"modality": hit.modality, "mime": hit.mime}
+    if hit.origin is not None:
+        result["origin"] = provenance_fields(hit.origin)
     flags = flags_of(hit.snippet)
     if flags:
         result["flags"] = list(flags)
@@ -216,7 +223,10 @@ def _provenance(hit: Hit) -> Payload:
 
 
 def _origin_class(hit: Hit) -> str:
-    """Classify by path; a label inside the text can only lower the class, as it may be forged."""
+    """Classify by the journal, if it was asked, and by path; a label inside the text can only lower
+    the class, as it may be forged."""
+    if hit.origin is not None and hit.origin.trust == "external":
+        return "untrusted"
     if hit.source != "memory" or not hit.path.startswith((*_OWN, "memory/")):
         return "untrusted"
     if hit.path.startswith(_GENERATED):
@@ -251,6 +261,11 @@ def _parameters(max_results: int, min_score: float) -> Payload:
                 "enum": list(CORPORA),
                 "description": "Where to look: memory files, transcripts of "
                 "sessions, or all of it. All when left out.",
+            },
+            "explain": {
+                "type": "boolean",
+                "description": "Also say where each passage came from: who wrote it, when, from "
+                "what, and how far it is trusted.",
             },
             **{name: {"type": "string", "description": text} for name, text in FILTERS.items()},
         },

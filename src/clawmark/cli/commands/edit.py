@@ -15,6 +15,7 @@ from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import emit, paint, place, say
 from clawmark.memory import Memory
 from clawmark.model.errors import NotText, WorkspaceError
+from clawmark.model.provenance import Origin
 from clawmark.model.values import parse_citation
 
 EXAMPLES = """\
@@ -71,7 +72,7 @@ def _write(memory: Memory, path: str, data: bytes, base: str, *, force: bool) ->
             f"The text for {place(path)} is empty, so it was not written; --force writes it."
         )
     # A person has seen the whole file: dropping most of its lines is intended.
-    memory.replace(path, text, base, force=True)
+    memory.replace(path, text, base, force=True, origin=Origin("user", "edited", "owner"))
     return text
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from clawmark.cli.arguments import UsageError, count, share, some_text
 from clawmark.cli.as_json import as_json, found_as_json
@@ -25,6 +26,10 @@ from clawmark.memory import Memory
 from clawmark.model.values import CandidateStory, Explanation, Found, Hit
 from clawmark.text.untrusted.origin_labels import without_comments
 
+if TYPE_CHECKING:
+    from clawmark.model.provenance import Provenance
+
+SHOWN_ORIGINS = 3
 SHOWN_CANDIDATES = 40
 """Candidates that --explain prints; --json has all of them."""
 
@@ -78,7 +83,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--fail-if-empty", action="store_true", help="exit with code 1 if there are no hits"
     )
     parser.add_argument(
-        "--explain", action="store_true", help="show each step and the outcome of every candidate"
+        "--explain",
+        action="store_true",
+        help="show where each hit came from, each step and the outcome of every candidate",
     )
     parser.add_argument(
         "--batch",
@@ -187,7 +194,28 @@ def hit_lines(hit: Hit, query: str, indent: str = "") -> list[str]:
             shown_label = "" if number else label
             space = " " * (margin - 2 - len(shown_label))
             lines.append(f"{indent}{space}{paint(shown_label, 'dim')}  {emphasise(line, query)}")
+    if hit.origin is not None:
+        lines += [f"{indent}      {paint(line, 'dim')}" for line in origin_lines(hit.origin)]
     return lines
+
+
+def origin_lines(origin: Provenance) -> list[str]:
+    """Return where a passage came from: one line for each record, the newest first."""
+    lines = list[str]()
+    for record in origin.origins[:SHOWN_ORIGINS]:
+        by, when = record.origin, f"{record.time[:10]} {record.time[11:16]}"
+        about = " · ".join(one_line(part) for part in (by.session, by.source) if part)
+        line = f"origin: {by.kind} by {by.actor}, {when}, trust {by.trust}"
+        lines.append(f"{line} · {about}" if about else line)
+    if len(origin.origins) > SHOWN_ORIGINS:
+        lines.append(f"origin: … and {len(origin.origins) - SHOWN_ORIGINS} more; --json has them")
+    if origin.unknown:
+        lines.append(f"origin: unknown ({_entries(origin.unknown)})")
+    return lines
+
+
+def _entries(number: int) -> str:
+    return "1 entry" if number == 1 else f"{number:,} entries"
 
 
 def _parts(hit: Hit) -> list[tuple[str, str]]:

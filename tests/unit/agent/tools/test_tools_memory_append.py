@@ -29,10 +29,10 @@ def notebook(root: Path) -> Notebook:
     return Notebook(
         now=lambda: datetime.fromisoformat(f"{DAY} 09:30"),
         read_lines=workspace.read_lines,
-        append=lambda entry, to, moment: (
-            workspace.append(to, format_entry(entry))
+        append=lambda entry, to, moment, origin: (
+            workspace.append(to, format_entry(entry), origin=origin)
             if to
-            else workspace.remember(entry, f"{moment:%Y-%m-%d}", f"{moment:%H:%M}")
+            else workspace.remember(entry, f"{moment:%Y-%m-%d}", f"{moment:%H:%M}", origin=origin)
         ),
         redactor=Redactor(),
     )
@@ -161,7 +161,7 @@ def test_text_that_reads_like_an_instruction_is_kept_and_flagged(tool: Tool) -> 
 
 
 def test_an_error_of_the_disk_is_an_answer(tmp_path: Path) -> None:
-    def fail(entry: str, to: str, moment: datetime) -> Any:
+    def fail(*_: object) -> Any:
         raise WorkspaceReadOnly("MEMORY.md is marked read-only.", hint="Make it writable.")
 
     payload = called(
