@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -88,7 +89,8 @@ def test_an_added_folder_is_recalled_only_if_the_user_trusts_it(
         memory.sync()
         assert memory.search(QUESTION).hits[0].path == "wiki:birds.md"
         assert ("nests" in memory.recall(QUESTION, KEY)) is bool(trusted)
-        (result,) = memory.tools(KEY)[0].call({"query": QUESTION})["results"]  # type: ignore[misc]
+        answer: Any = memory.tools(KEY)[0].call({"query": QUESTION})
+        (result,) = answer["results"]
         assert ("trust" in result) is not bool(trusted)
 
 
@@ -172,6 +174,6 @@ def test_lancedb_recalls_no_external_entry_and_marks_it_for_who_asks(tmp_path: P
         memory.workspace.append(path, "- The heron nests by the old pier.\n", origin=PAGE)
         block = memory.lifecycle(KEY).before_agent_start(QUESTION)
         assert "nests" not in block and "memory_recall finds it." in block
-        recall = memory.tools(KEY)[0]
-        (found,) = recall.call({"query": QUESTION})["memories"]  # type: ignore[misc]
+        answer: Any = memory.tools(KEY)[0].call({"query": QUESTION})
+        (found,) = answer["memories"]
         assert found["trust"] == "external" and "nests" in found["text"]

@@ -133,12 +133,14 @@ def _transcript(memory: Memory, folder: Path, number: int, text: str) -> object:
     """A session that goes on: only its transcript has the text."""
     talk = _talk(memory, _direct(number), READ_PAGE, None)
     _use_tool(talk, text)
-    return talk.on_usage(100, reply=text)
+    talk.on_usage(100, reply=text)
+    return None
 
 
 def _transcript_in_group(memory: Memory, folder: Path, number: int, text: str) -> object:
     talk = _talk(memory, _group(number), text, None)
-    return talk.on_usage(100, reply="I see.")
+    talk.on_usage(100, reply="I see.")
+    return None
 
 
 def _hook_note(memory: Memory, folder: Path, number: int, text: str) -> object:

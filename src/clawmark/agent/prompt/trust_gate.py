@@ -96,8 +96,8 @@ class TrustGate:
         snippet of which nothing is left."""
         everything = Filtered("", max(1, sum(1 for _ in split_entries(hit.snippet))))
         if hit.source == "sessions":
-            outside = self._parts.outside_messages(hit.path, hit.start_line, hit.end_line)
-            return everything if outside is None else _without(hit.snippet, outside)
+            messages = self._parts.outside_messages(hit.path, hit.start_line, hit.end_line)
+            return everything if messages is None else _without(hit.snippet, messages)
         if self.is_outside_path(hit.path):
             return everything
         if hit.mime:

@@ -196,11 +196,10 @@ def _result(hit: Hit, cite: bool, *, is_outside: bool) -> Payload:
         "snippet": f"{snippet.strip()}\n\nSource: {hit.citation}" if cite else snippet,
         "source": hit.source,
         "corpus": hit.source,
-        "provenance": _provenance(hit),
+        "provenance": _provenance(hit, is_outside=is_outside),
     }
     if is_outside:
         result["trust"] = "external"
-        result["provenance"]["originClass"] = "untrusted"
     if cite:
         result["citation"] = hit.citation
     if hit.mime:
@@ -213,9 +212,10 @@ def _result(hit: Hit, cite: bool, *, is_outside: bool) -> Payload:
     return result
 
 
-def _provenance(hit: Hit) -> Payload:
+def _provenance(hit: Hit, *, is_outside: bool) -> Payload:
     """Return OpenClaw's fields: `originClass`, `sessionKind`, and `observedAt` if dated."""
-    found: Payload = {"originClass": _origin_class(hit), "sessionKind": "unknown"}
+    origin = "untrusted" if is_outside else _origin_class(hit)
+    found: Payload = {"originClass": origin, "sessionKind": "unknown"}
     if hit.date:
         day = datetime.fromisoformat(f"{hit.date}T00:00:00+00:00")
         found["observedAt"] = int(day.timestamp() * 1000)

@@ -342,7 +342,7 @@ class MemoryOptions(NamedTuple):
         tuple[str, ...],
         Key(
             "Patterns of paths outside `MEMORY.md` and `memory/`, such as `notes:**`, whose text "
-            "may be recalled unasked. Without one, added folders and extra paths are only searched.",
+            "may be recalled unasked. Other added folders and extra paths are only searched.",
             kind="texts",
         ),
     ] = ()
