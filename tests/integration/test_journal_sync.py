@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from clawmark import Memory
+from clawmark.engine.sync.run import MOST_RECORDED
 from clawmark.history.entry_index import MOST_UNCOVERED
 from clawmark.history.journal import Journal
 from clawmark.model.provenance import JournalRecord, Origin
@@ -66,6 +67,19 @@ def test_text_written_with_an_editor_is_one_record_for_each_file(tmp_path: Path)
         memory.sync()
         memory.sync(force=True)
         assert len(records(memory)) == 3
+
+
+def test_a_large_workspace_that_was_there_before_is_not_recorded(tmp_path: Path) -> None:
+    for number in range(MOST_RECORDED + 1):
+        given(tmp_path, f"memory/note-{number}.md", f"- The heron number {number}\n- Tea\n")
+    with opened(tmp_path) as memory:
+        memory.sync()
+        assert records(memory) == []
+        assert trust_of(memory, "heron") == "unknown"
+        given(tmp_path, "memory/note-7.md", "- The heron number 7\n- Tea\n- Coffee\n")
+        memory.sync()
+        (record,) = records(memory)
+        assert (record.path, len(record.entries)) == ("memory/note-7.md", 3)
 
 
 def test_a_lost_index_brings_no_new_records(tmp_path: Path) -> None:

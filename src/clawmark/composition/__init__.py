@@ -97,18 +97,7 @@ def build(
             workspace, index, lambda: make_journal(places, loaded.settings, clock)
         ),
     )
-    setup = Setup(
-        workspace=places.workspace,
-        agent_id=places.agent_id,
-        config_file=places.config_file or "",
-        state_dir=places.state_dir,
-        sources=options.sources,
-        source_file=sources.path,
-        vector_engine=options.store.vector.engine if options.store.vector.enabled else "",
-        cache_limit=cache_entries,
-        warnings=loaded.warnings,
-        has_index=loaded.settings.plugins.has_memory,
-    )
+    setup = _setup(places, loaded, sources.path, cache_entries)
     instant = choice.embedders[0] if choice.embedders else None
     parts = IndexParts(
         workspace=workspace,
@@ -131,6 +120,23 @@ def build(
     )
 
 
+def _setup(places: Places, loaded: Loaded, source_file: str, cache_entries: int) -> Setup:
+    """Return what status and doctor report of the configuration."""
+    options = loaded.settings.memory_search
+    return Setup(
+        workspace=places.workspace,
+        agent_id=places.agent_id,
+        config_file=places.config_file or "",
+        state_dir=places.state_dir,
+        sources=options.sources,
+        source_file=source_file,
+        vector_engine=options.store.vector.engine if options.store.vector.enabled else "",
+        cache_limit=cache_entries,
+        warnings=loaded.warnings,
+        has_index=loaded.settings.plugins.has_memory,
+    )
+
+
 def make_journal(
     places: Places, settings: Settings, clock: Callable[[], datetime] | None = None
 ) -> Journal:
@@ -150,11 +156,11 @@ def _record_found(
 
     def record(files: Sequence[tuple[str, str]]) -> None:
         # Imported here: most searches find nothing changed.
-        provenance = import_module("clawmark.composition.provenance")
+        records = import_module("clawmark.composition.records")
         if time.monotonic() - settled[0] > 60:
-            provenance.record_outcomes(workspace, journal())
+            records.record_outcomes(workspace, journal())
             settled[0] = time.monotonic()
-        provenance.record_found(store, journal(), files)
+        records.record_found(store, journal(), files)
 
     return record
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from clawmark import composition
@@ -120,19 +121,17 @@ class Upkeep:
         there.
 
         `path` is a file, a folder or a pattern, `since` a day as for `search`."""
-        from clawmark.text.filters import make_filters
-
-        day = make_filters(since=since, until="", path="", source="", today=self.today).since
-        functions = _journal_functions()
-        found: tuple[LogEntry, ...] = functions.read_log(
-            self.workspace, self.journal, count, path=path, since=day, kind=kind, session=session
+        wanted = {"path": path, "since": since, "kind": kind, "session": session}
+        found: tuple[LogEntry, ...] = _journal_functions().read_log(
+            self.workspace, self.journal, count, today=self.today, **wanted
         )
         return found
 
     def origins(self, hits: Iterable[Hit]) -> tuple[Provenance | None, ...]:
         """Return where each hit came from; None if it is not text of a memory file, or if the
         journal cannot be read."""
-        found: tuple[Provenance | None, ...] = _journal_functions().origins_of(
+        records = import_module("clawmark.composition.records")  # not needed by most searches
+        found: tuple[Provenance | None, ...] = records.origins_of(
             self.workspace, self.journal, hits
         )
         return found
@@ -264,10 +263,8 @@ class Upkeep:
 
 
 def _journal_functions() -> ModuleType:
-    """Return the module of the journal."""
-    from clawmark.composition import provenance
-
-    return provenance
+    """Return the module that reports on the journal, which a search does not need."""
+    return import_module("clawmark.composition.journal_reports")
 
 
 def _source_functions() -> ModuleType:

@@ -7,6 +7,7 @@ without its label, because it would then be taken for the user's own; its writer
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from clawmark.model.errors import ClawmarkError, WorkspaceError
@@ -116,10 +117,8 @@ class Recording:
     def _warn(self, error: Exception) -> None:
         if self._recorder.counts is not None:
             self._recorder.counts.add("journalErrors")
-        # Imported late: a write that is recorded logs nothing.
-        from logging import getLogger
-
-        logger = getLogger("clawmark.journal")
+        # Imported here: a write that is recorded logs nothing.
+        logger = import_module("logging").getLogger("clawmark.journal")
         logger.warning("The journal has no record of a write to %s: %s", self._path, _reason(error))
 
 

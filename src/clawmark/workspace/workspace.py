@@ -12,6 +12,7 @@ import stat
 from _thread import allocate_lock  # a lock without `threading`, which costs a cold search 1 ms
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from clawmark.model.errors import PathDenied, WorkspaceError
@@ -292,9 +293,10 @@ class Workspace:
     @property
     def recorder(self) -> Recorder:
         """Records writes in the journal, for code that changes files of the workspace itself."""
-        from clawmark.workspace.recording import Recorder
-
-        return Recorder(self._journal, self._counts)
+        made: Recorder = import_module("clawmark.workspace.recording").Recorder(
+            self._journal, self._counts
+        )
+        return made
 
     def look_up(self, text: str) -> Provenance | None:
         """Return what the journal knows about a text; None if there is no journal."""

@@ -449,13 +449,8 @@ def _flush_now(parts: FlushParts, entry: SessionEntry, seconds: float) -> FlushO
     )
     if not messages:
         return SkipFlush("nothing-new")
-    log = parts.daily_log(
-        entry.key,
-        entry.chat_type,
-        messages,
-        entry.session_file,
-        since=entry.memory_flush_bytes,
-    )
+    since = entry.memory_flush_bytes
+    log = parts.daily_log(entry.key, entry.chat_type, messages, entry.session_file, since=since)
     try:
         return run_flush(
             parts.completer,

@@ -22,6 +22,8 @@ from clawmark.store.base import WriteTransaction
 # Files may change while a rebuild runs. After this many scans it is published, and the rest is left
 # to an ordinary sync.
 REBUILD_PASSES = 3
+MOST_RECORDED = 500
+"""New files whose text a sync hands to `on_text`; more are a workspace that was there before."""
 
 
 def run_sync(parts: SyncParts, request: SyncRequest) -> SyncReport:
@@ -138,7 +140,7 @@ def _apply(
         building=building,
         lock_timeout=request.lock_timeout,
         at_once=max(FEWEST_AT_ONCE, min(most, held // 25)) if building else most,
-        on_text=parts.on_text,
+        on_text=parts.on_text if len(plan.add) <= MOST_RECORDED else None,
     )
     if not transcripts or parts.workspace.sessions is None:
         return text
