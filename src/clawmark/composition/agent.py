@@ -46,9 +46,8 @@ def make_notebook(memory: Memory) -> Notebook:
 
 def trust_gate(memory: Memory) -> TrustGate:
     """Return what decides which entries may be put into a prompt unasked."""
-    from clawmark.composition.trust import make_gate
-
-    return make_gate(memory)
+    gate: TrustGate = import_module("clawmark.composition.trust").make_gate(memory)
+    return gate
 
 
 def build_slot(memory: Memory, *, log: bool) -> SlotParts:

@@ -11,7 +11,7 @@ from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from clawmark.agent.models.completer import Completion, ToolCall
 from clawmark.agent.session.conversation import Conversation
@@ -169,7 +169,8 @@ def _hook_note(memory: Memory, folder: Path, number: int, text: str) -> object:
         session_id=f"host-{number}",
         transcript=str(transcript),
     )
-    return answer(event, lambda _: BorrowedMemory(memory), HookOptions())  # type: ignore[arg-type,return-value]
+    borrowed = cast(Memory, BorrowedMemory(memory))
+    return answer(event, lambda _: borrowed, HookOptions())
 
 
 def _added_folder(memory: Memory, folder: Path, number: int, text: str) -> object:
