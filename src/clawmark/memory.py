@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from clawmark.agent.plugins.lifecycle import SessionHooks
     from clawmark.agent.prompt.context import ContextReader
     from clawmark.agent.prompt.sections import Prompt
+    from clawmark.agent.prompt.trust_gate import TrustGate
     from clawmark.agent.session.conversation import Conversation, HostOptions
     from clawmark.agent.tools import Tool
     from clawmark.agent.tools.gate import Refusal
@@ -75,6 +76,7 @@ class Memory(Upkeep):
         self._now = composition.make_clock(loaded.settings, clock)
         self._sessions_seen: set[str] = set()
         self.context_reader: ContextReader | None = None
+        self.trust_gate: TrustGate | None = None
         self._watchings: list[Watching] = []
         self._history: WorkspaceHistory | None = None
         self._clock = clock

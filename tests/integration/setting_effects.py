@@ -143,6 +143,16 @@ def answer_in_a_group(scene: Scene) -> object:
         return search.call({"query": QUESTION, "minScore": 0}).get("error")
 
 
+def recalled_from_a_folder(scene: Scene) -> object:
+    folder = scene.place.workspace.parent / "wiki"
+    folder.mkdir(exist_ok=True)
+    (folder / "birds.md").write_text("The osprey nests on the old crane.\n", encoding="utf-8")
+    with scene.open() as memory:
+        if not memory.sources():
+            memory.add_source(folder)
+        return "crane" in memory.recall("Where does the osprey nest?", min_score=0)
+
+
 def citations(scene: Scene) -> object:
     with scene.open() as memory:
         search = memory.tools()[0]

@@ -75,8 +75,8 @@ def test_an_agent_reads_a_citation_of_an_added_folder_and_sees_no_absolute_path(
         assert isinstance(results, list) and len(results) == 1
         assert (
             get.call({"path": results[0]["citation"]})["text"]
-            == "# Ferry\n\nThe ferry to the island leaves at nine."
-        )
+            == "| # Ferry\n\n| The ferry to the island leaves at nine."
+        ), "text from outside is quoted"
         denied = get.call({"path": "notes:../../etc/passwd"})
         assert denied["text"] == "" and "error" in denied
 

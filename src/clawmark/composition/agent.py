@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from clawmark.agent.heartbeat.turn import HeartbeatReport
     from clawmark.agent.models.completer import Completer
     from clawmark.agent.prompt.sections import Prompt
+    from clawmark.agent.prompt.trust_gate import TrustGate
     from clawmark.agent.session.conversation import Conversation, HostOptions
     from clawmark.agent.tools import Notebook, Tool
     from clawmark.agent.tools.policy import Access
@@ -41,6 +42,12 @@ def make_notebook(memory: Memory) -> Notebook:
         ),
         redactor=redactor_of(memory.settings.memory_search),
     )
+
+
+def trust_gate(memory: Memory) -> TrustGate:
+    """Return what decides which entries may be put into a prompt unasked."""
+    gate: TrustGate = import_module("clawmark.composition.trust").make_gate(memory)
+    return gate
 
 
 def build_slot(memory: Memory, *, log: bool) -> SlotParts:
@@ -128,7 +135,7 @@ def make_prompt(
         timezone=settings.user_timezone or now.tzname() or "",
         time=f"{now:%H:%M}" if time else "",
     )
-    reader = memory.context_reader or ContextReader(memory.workspace.root)
+    reader = memory.context_reader or ContextReader(memory.workspace.root, gate=trust_gate(memory))
     memory.context_reader = reader  # it caches unchanged files
     if access.sandbox == "none":
         facts = facts._replace(workspace="")
@@ -170,7 +177,12 @@ def recall_text(
     if not memory.settings.memory_search.enabled or not may_search:
         return ""
     return recall(
-        memory.search, text, session.access.kind, max_results=max_results, min_score=min_score
+        memory.search,
+        text,
+        session.access.kind,
+        gate=trust_gate(memory),
+        max_results=max_results,
+        min_score=min_score,
     )
 
 
@@ -196,7 +208,7 @@ def make_conversation(
         now,
         completer,
         context_window,
-    )._replace(flush_policy=memory.slot.flush_policy())
+    )._replace(flush_policy=memory.slot.flush_policy(), gate=trust_gate(memory))
 
     def chat_type() -> str:
         """Return the host's current chat type, or the last one it reported: a group stays one."""

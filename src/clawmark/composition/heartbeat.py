@@ -11,6 +11,7 @@ from clawmark.agent.models.completer import Completer
 from clawmark.agent.prompt.context import ContextReader
 from clawmark.agent.session.setup import needed_model
 from clawmark.composition import redactor_of
+from clawmark.composition.trust import make_gate
 
 if TYPE_CHECKING:
     from clawmark.memory import Memory
@@ -50,4 +51,5 @@ def make_heartbeat(
         tools=lambda: memory.tools(f"agent:{memory.places.agent_id}:main:heartbeat"),
         state_file=os.path.join(os.path.dirname(folder), "heartbeat.json"),
         proposals=folder,
+        gate=make_gate(memory),
     )

@@ -21,6 +21,7 @@ from clawmark.agent.plugins.slot import MemorySlot, list_plugins, open_slot
 from clawmark.agent.tools.memory_forget import Forgetter
 from clawmark.composition import redactor_of
 from clawmark.composition.agent import search_scope, session_access
+from clawmark.composition.trust import make_gate
 from clawmark.config.schema.plugins import MEMORY_CORE
 from clawmark.model.reports import Finding, PluginReport, Status
 
@@ -106,7 +107,7 @@ def build_slot(memory: Memory, *, log: bool = True) -> SlotParts:
             logging.getLogger("clawmark.plugins").warning(problem)
     return SlotParts(
         slot=slot,
-        lifecycle=Lifecycle(slot, failures),
+        lifecycle=Lifecycle(slot, failures, gate=make_gate(memory)),
         failures=failures,
         memory=memory,
     )
@@ -141,6 +142,7 @@ def make_context(memory: Memory, name: str, config: Mapping[str, object]) -> Plu
             min_score=search.query.min_score,
             sources=search.sources,
         ),
+        gate=make_gate(memory),
     )
 
 

@@ -234,6 +234,25 @@ class Journal:
             unknown=len(hashes) - len(origins),
         )
 
+    def external(self, hashes: Collection[str]) -> frozenset[str]:
+        """Return the hashes of entries that came from outside and were never the user's own
+        words."""
+        decided = {one: decide_origin(records) for one, records in self._find(hashes).items()}
+        return frozenset(
+            one
+            for one, record in decided.items()
+            if record is not None and record.origin.trust == "external"
+        )
+
+    @property
+    def version(self) -> tuple[int, int]:
+        """Changes when the journal does: the inode and the size of its file."""
+        try:
+            info = os.stat(self.path)
+        except OSError:
+            return (0, 0)
+        return (info.st_ino, info.st_size)
+
     def known(self, hashes: Iterable[str]) -> set[str]:
         """Return the hashes that some record has."""
         return {one for one, records in self._find(tuple(hashes)).items() if records}

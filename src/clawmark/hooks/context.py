@@ -15,7 +15,7 @@ from clawmark.agent.prompt.context import (
     Limits,
 )
 from clawmark.agent.prompt.sections import Facts, build_prompt
-from clawmark.composition.agent import session_access
+from clawmark.composition.agent import session_access, trust_gate
 from clawmark.config.schema.plugins import MEMORY_CORE
 from clawmark.text.chunking.tokens import estimate_tokens
 from clawmark.text.transcripts.session_keys import SessionKind
@@ -53,7 +53,8 @@ def session_context(memory: Memory, session_key: str | None, tokens: int = TOKEN
         section = memory.slot.section(session_key, tools)
     intro = f"Your long-term memory is Clawmark: Markdown files in {memory.places.workspace}."
     cites = memory.settings.memory.citations != "off"  # "auto" shows them in private sessions
-    reader, day = ContextReader(memory.workspace.root), memory.today()
+    reader = ContextReader(memory.workspace.root, gate=trust_gate(memory))
+    day = memory.today()
     for share in _SHARES:
         context = _context(memory, reader, access.kind, day, int(4 * tokens * share))
         prompt = build_prompt(context, tools=tools, cites=cites, facts=Facts(), memory=section)

@@ -10,10 +10,10 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from clawmark.agent.prompt.recall import recall_block, recalled
+from clawmark.agent.prompt.recall import recall_block, recall_hits
 from clawmark.agent.prompt.recall_rule import BAR, says_something, worth_recalling
 from clawmark.agent.session.transcript_reader import first_time
-from clawmark.composition.agent import search_scope, session_access
+from clawmark.composition.agent import search_scope, session_access, trust_gate
 from clawmark.model.errors import ClawmarkError
 from clawmark.model.values import Hit
 from clawmark.text.untrusted.recalled_blocks import strip_recalled
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from clawmark.memory import Memory
 
 ITEMS = 3
+MORE, MOST = 4, 12
+"""How many times as many passages are looked at if some are left out, and up to how many."""
 SECONDS = 0.3
 """For bringing the index up to date; the rest is left to the next search."""
 
@@ -54,11 +56,17 @@ def recall_for(
         if memory.plan()[0].due:
             _catch_up(opened)
         files = {file.name: file.text for file in shown(memory)}
-        found = memory.search(
-            asked, max_results=items + len(files), min_score=0.0, explain=True, freshen=False
-        )
-    new = [hit for hit in found.hits if not _is_shown(hit, files.get(hit.path, ""))][:items]
-    return recall_block([recalled(hit) for hit in worth_recalling(found, bar) if hit in new])
+        gate, most = trust_gate(memory), items + len(files)
+        while True:
+            found = memory.search(
+                asked, max_results=most, min_score=0.0, explain=True, freshen=False
+            )
+            worth = worth_recalling(found, bar)
+            new = [hit for hit in worth if not _is_shown(hit, files.get(hit.path, ""))]
+            chosen = recall_hits(new, gate, items, asked)
+            if not chosen.left_out or most > MOST or len(found.hits) < most:
+                return recall_block(chosen.items, left_out=chosen.left_out)
+            most *= MORE  # what is left out must not take the place of other passages
 
 
 def unchanged_since_the_start(

@@ -61,6 +61,7 @@ _RESULT: Payload = {
     "modality": _TEXT,
     "mime": _TEXT,
     "flags": _FLAGS,
+    "trust": _TEXT,
 }
 TOOLS: dict[str, ToolInfo] = {
     "memory_search": ToolInfo(
@@ -105,6 +106,7 @@ TOOLS: dict[str, ToolInfo] = {
             "mime": _TEXT,
             "asOf": _TEXT,
             "note": _TEXT,
+            "trust": _TEXT,
             "warning": _TEXT,
             "unavailable": _BOOLEAN,
         },

@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from clawmark.agent.flush.new_lines import new_lines
 from clawmark.agent.flush.prompts import LOG, strip_no_reply
 from clawmark.agent.notes.outside_text import Heard, is_external
+from clawmark.agent.prompt.trust_gate import LABELS_ONLY, TrustGate
 from clawmark.agent.tools.arguments import read_arguments, text_argument
 from clawmark.agent.tools.base import Payload, Tool, complaint, unexpected
 from clawmark.agent.tools.gate import FORGOTTEN, Refusal, refuse
@@ -70,6 +71,7 @@ class DailyLog:
         heard: Heard = NOTHING_FROM_OUTSIDE,
         source: str = "",
         is_foreign: bool = False,
+        gate: TrustGate = LABELS_ONLY,
     ) -> None:
         """`heard` and `source` say what the flush is made from; `is_foreign` says that it is not a
         session of this agent."""
@@ -88,6 +90,7 @@ class DailyLog:
         self._room = MOST_CHARS
         self._log = log
         self._heard = heard
+        self._gate = gate
         self._origin = Origin(
             actor="agent",
             kind="flush",
@@ -97,8 +100,12 @@ class DailyLog:
         )
 
     def read(self, day: str) -> str:
-        """Return the log of a day, for the prompt; empty if the session may not see it."""
-        return self._seen(self._read(self._path(day))) if self._access.reads else ""
+        """Return the log of a day without what came from outside, for the prompt; empty if the
+        session may not see it."""
+        if not self._access.reads:
+            return ""
+        path = self._path(day)
+        return self._seen(self._gate.filter_text(path, self._read(path)).text)
 
     def verified(self) -> tuple[Written, ...]:
         """Return what was written and can be read back from the file."""
@@ -116,7 +123,7 @@ class DailyLog:
         append = Tool(
             name="memory_append", description=description, parameters=_PARAMETERS, call=self._call
         )
-        return [get_tool(self._get, self._access), append]
+        return [get_tool(self._get, self._access, self._gate), append]
 
     def append(self, text: str) -> Written | None:
         """Write a text; return None if the log already contains all of it.
@@ -267,4 +274,6 @@ def _labelled(text: str, label_of: Callable[[str], str], time: str) -> str:
         if _BULLET.match(first):
             first = f"{add_time(first, time)} {label_of(item)}"
         labelled.append("\n".join([first, *rest]))
-    return "\n".join(labelled) + "\n"
+    # A paragraph at the start must not become a part of the entry before it.
+    apart = "" if _BULLET.match(labelled[0]) or labelled[0].startswith("#") else "\n"
+    return apart + "\n".join(labelled) + "\n"

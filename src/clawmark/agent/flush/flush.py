@@ -26,6 +26,7 @@ from clawmark.agent.flush.prompts import LOG, NUDGE, is_silent, system_prompt, u
 from clawmark.agent.models.completer import Completer, Message, complete_with_tools
 from clawmark.agent.notes.outside_text import hear
 from clawmark.agent.plugins.base import FlushPolicy
+from clawmark.agent.prompt.trust_gate import LABELS_ONLY, TrustGate
 from clawmark.agent.session.session import Fields, SessionEntry, SessionStore
 from clawmark.agent.session.transcript_reader import recent_messages, transcript_size
 from clawmark.agent.tools.base import log_unexpected
@@ -170,6 +171,8 @@ class FlushParts(NamedTuple):
     now: Callable[[], datetime]
     policy: FlushPolicy | None = DEFAULT_POLICY
     """What the memory plugin decides: prompts and log. None if it has no flush."""
+    gate: TrustGate = LABELS_ONLY
+    """Leaves out of the log what came from outside, where the model is shown it."""
 
     def now_ms(self) -> int:
         return int(self.now().timestamp() * 1000)
@@ -197,6 +200,7 @@ class FlushParts(NamedTuple):
             heard=hear(messages, transcript, since, self.workspace),
             source=f"{os.path.basename(transcript)} bytes {min(since, end)}-{end}",
             is_foreign=is_foreign,
+            gate=self.gate,
         )
 
 

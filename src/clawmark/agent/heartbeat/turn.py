@@ -32,6 +32,7 @@ from clawmark.agent.notes.curate import (
     RULES,
     SECONDS,
     Draft,
+    Material,
     Proposal,
     accept,
     discard_proposal,
@@ -40,8 +41,10 @@ from clawmark.agent.notes.curate import (
     read_material,
     save_proposal,
     trust_of,
+    trusted_material,
 )
-from clawmark.agent.notes.outside_text import UNTRUSTED, is_external
+from clawmark.agent.notes.outside_text import has_mark, is_external
+from clawmark.agent.prompt.trust_gate import LABELS_ONLY, TrustGate
 from clawmark.agent.tools.base import Tool
 from clawmark.model.errors import (
     ClawmarkError,
@@ -80,6 +83,8 @@ class HeartbeatParts(NamedTuple):
     state_file: str
     proposals: str
     """The folder that keeps a proposal until it is accepted."""
+    gate: TrustGate = LABELS_ONLY
+    """Leaves out what came from outside."""
 
 
 class HeartbeatReport(NamedTuple):
@@ -160,15 +165,16 @@ def _review(parts: HeartbeatParts, state: HeartbeatState, *, force: bool) -> Hea
         return _with_waiting(parts, HeartbeatReport(because))
     if not force:
         _check_retry(state, inputs.now_ms, now)
-    shown = trusted(inputs.material)
+    # The gate knows entries as they were written, so it comes before other rules remove lines.
+    shown = trusted(trusted_material(inputs.material, parts.gate))
     draft = Draft(
-        shown,
+        inputs.material,
         parts.redactor,
         trust_of(parts.workspace, shown),
         is_forgotten=parts.workspace.is_forgotten,
     )
     try:
-        turns = _ask(completer, parts, inputs, draft, now)
+        turns = _ask(completer, parts, inputs, shown, draft, now)
         _note_results(parts, draft, turns)
     except CompletionError:
         failed = state._replace(failures=state.failures + 1, failed_ms=inputs.now_ms)
@@ -191,7 +197,12 @@ def _check_retry(state: HeartbeatState, now_ms: int, now: datetime) -> None:
 
 
 def _ask(
-    completer: Completer, parts: HeartbeatParts, inputs: Inputs, draft: Draft, now: datetime
+    completer: Completer,
+    parts: HeartbeatParts,
+    inputs: Inputs,
+    material: Material,
+    draft: Draft,
+    now: datetime,
 ) -> Turns:
     """Send the checklist and the files to the model, and run the tools that it calls."""
     curates = parts.settings.curation != "off"
@@ -204,7 +215,7 @@ def _ask(
     shown = [
         current_time(now),
         f"The checklist (HEARTBEAT.md):\n\n{inputs.checklist or '(there is none)'}",
-        quoted_material(trusted(inputs.material)),
+        quoted_material(material),
         task,
     ]
     return complete_with_tools(
@@ -220,9 +231,7 @@ def _ask(
 def _note_results(parts: HeartbeatParts, draft: Draft, turns: Turns) -> None:
     """Lower the trust of the draft if the model has read text from outside with its tools."""
     results = [message.text for message in turns.added if message.role == "tool"]
-    if any(UNTRUSTED in result for result in results) or is_external(
-        parts.workspace, "\n\n".join(results)
-    ):
+    if any(map(has_mark, results)) or is_external(parts.workspace, "\n\n".join(results)):
         draft.trust = "external"
 
 

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from clawmark.agent.flush.prompts import quoted
 from clawmark.agent.models.completer import Completer, Message, complete_with_tools
 from clawmark.agent.notes.outside_text import is_external
+from clawmark.agent.prompt.trust_gate import LABELS_ONLY, TrustGate, left_out_line
 from clawmark.agent.tools.arguments import read_arguments, text_argument
 from clawmark.agent.tools.base import Payload, Tool, complaint
 from clawmark.agent.tools.gate import FORGOTTEN, refuse
@@ -126,6 +127,8 @@ class Material(NamedTuple):
     base_hash: str
     logs: tuple[LogText, ...]
     """Those of the last days, the newest last."""
+    left_out: int = 0
+    """How many entries were removed because they came from outside."""
 
 
 def read_material(workspace: Workspace, today: str, days: int) -> Material:
@@ -155,16 +158,18 @@ def propose(
     today: str,
     days: int,
     *,
+    gate: TrustGate = LABELS_ONLY,
     seconds: float = SECONDS,
 ) -> Proposal:
     """Let a model review the logs of the last days; raises CompletionError."""
     material = read_material(workspace, today, days)
-    trust = trust_of(workspace, material)
+    shown = trusted_material(material, gate)
+    trust = trust_of(workspace, shown)
     draft = Draft(material, redactor, trust, is_forgotten=workspace.is_forgotten)
     complete_with_tools(
         completer,
         SYSTEM,
-        [Message("user", quoted_material(material))],
+        [Message("user", quoted_material(shown))],
         [draft.tool()],
         MOST_STEPS,
         seconds=seconds,
@@ -178,9 +183,19 @@ def trust_of(workspace: Workspace, material: Material) -> Trust:
     return "external" if is_external(workspace, texts) else "agent"
 
 
+def trusted_material(material: Material, gate: TrustGate) -> Material:
+    """Return what a model is shown of these texts: without what came from outside."""
+    page = gate.filter_text(LONG_TERM, material.page)
+    texts = [gate.filter_text(log.path, log.text) for log in material.logs]
+    logs = (log._replace(text=one.text) for log, one in zip(material.logs, texts, strict=True))
+    left_out = page.left_out + sum(one.left_out for one in texts)
+    return material._replace(page=page.text, logs=tuple(logs), left_out=left_out)
+
+
 def quoted_material(material: Material) -> str:
     """Quote MEMORY.md and the logs; the oldest logs are dropped if there is no room."""
-    shown = quoted(material.page) if material.page else "(it is not there yet)"
+    has_page = material.page or material.base_hash
+    shown = quoted(material.page) if has_page else "(it is not there yet)"
     parts: list[str] = []
     left = MOST_LOG_CHARS
     for log in reversed(material.logs):
@@ -189,7 +204,8 @@ def quoted_material(material: Material) -> str:
             parts.insert(0, f"{log.path}:\n\n{quoted(text)}")
             left -= len(text)
     logs = "\n\n".join(parts) or "There are no logs of these days."
-    return f"MEMORY.md:\n\n{shown}\n\n{logs}"
+    left_out = left_out_line(material.left_out)
+    return "\n\n".join(filter(None, ["MEMORY.md:", shown, logs, left_out]))
 
 
 def accept(workspace: Workspace, proposal: Proposal) -> str:

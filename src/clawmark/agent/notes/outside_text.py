@@ -16,8 +16,8 @@ from clawmark.text.transcripts.records import TranscriptMessage
 from clawmark.text.untrusted.origin_labels import without_comments
 from clawmark.workspace import Workspace
 
-UNTRUSTED = "untrusted"
-"""How `memory_search` marks a passage from outside."""
+MARKS = ("untrusted", "external")
+"""How the memory's tools mark text from outside: `originClass` and `trust`."""
 _STEM = 5
 _WORD = re.compile(r"[^\s\"'`()\[\]{}<>*_,;:!?|]+")
 
@@ -45,10 +45,15 @@ def hear(
     use = read_tool_use(transcript, since)
     has_outside = (
         use.used_tools
-        or UNTRUSTED in use.recalled
+        or not set(MARKS).isdisjoint(use.recalled)
         or is_external(workspace, "\n\n".join(use.recalled))
     )
     return Heard(words_of(said), has_outside)
+
+
+def has_mark(answer: str) -> bool:
+    """Whether the answer of a tool, a JSON text, marks something as text from outside."""
+    return any(f'"{mark}"' in answer for mark in MARKS)
 
 
 def is_external(workspace: Workspace, text: str) -> bool:

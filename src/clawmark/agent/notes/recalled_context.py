@@ -79,6 +79,11 @@ def read_tool_use(transcript: str, since: int) -> ToolUse:
     return ToolUse(recalled, used_tools)
 
 
+def uses_other_tools(transcript: str) -> bool:
+    """Whether the agent used a tool other than those of the memory."""
+    return any(not str(call.get("name") or "").endswith(_MEMORY) for call in _calls(transcript, 0))
+
+
 def _calls(transcript: str, since: int) -> Iterator[dict[str, object]]:
     """Yield the tool calls of a transcript."""
     for line in lines_backwards(transcript, since):

@@ -197,9 +197,11 @@ def draft_note(
     if not quoted:
         return NoNote("nothing-stated")
     completer = parts.completer if parts.settings.llm_slug else None
-    slug = slug_for(quoted, completer) or f"{moment:%H%M}"
-    text = render_note(quoted, entry, moment, reason=reason, source=source, header=header)
     heard = hear(messages, transcript, since, parts.workspace)
+    # The name of a note is shown where its text is left out, so it has no words from outside.
+    own = [one for one in quoted if one.role == "user" or not heard.is_outside(one.text)]
+    slug = slug_for(own, completer) or f"{moment:%H%M}"
+    text = render_note(quoted, entry, moment, reason=reason, source=source, header=header)
     answers = (message.text for message in quoted if message.role == "assistant")
     end = transcript_size(transcript)
     return Draft(

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from clawmark.agent.prompt.trust_gate import LABELS_ONLY, TrustGate
 from clawmark.model.errors import PluginError
 
 if TYPE_CHECKING:
@@ -91,6 +92,8 @@ class PluginContext(NamedTuple):
     search_options: SearchOptions = SearchOptions()
     forgetter: Forgetter | None = None
     """Forgets what an agent wrote."""
+    gate: TrustGate = LABELS_ONLY
+    """Decides what may be recalled unasked. A plugin must not recall what it leaves out."""
 
 
 class FlushPolicy(NamedTuple):

@@ -17,9 +17,10 @@ from clawmark.agent.plugins.base import (
     PluginContext,
     PluginSession,
 )
-from clawmark.agent.prompt.recall import recall_block, recalled
+from clawmark.agent.prompt.recall import recall_block, recall_hits
 from clawmark.agent.prompt.recall_rule import says_something, worth_recalling
 from clawmark.agent.prompt.sections import memory_section
+from clawmark.agent.prompt.trust_gate import TrustGate
 from clawmark.agent.tools import Notebook, Tool, tools_for
 from clawmark.model.errors import ConfigError
 from clawmark.model.values import Found, NothingFound
@@ -27,6 +28,8 @@ from clawmark.text.transcripts.session_keys import SessionKind, is_private
 from clawmark.text.untrusted.recalled_blocks import strip_recalled
 
 RECALLED = 3
+MORE = 4
+"""How many times as many passages are looked at if some of them are left out."""
 OUT_OF_SCOPE = Found(
     hits=(),
     nothing=NothingFound(
@@ -72,6 +75,7 @@ class MemoryCore:
             sources=options.sources,
             notebook=self._notebook() if append else None,
             forgetter=context.forgetter if append else None,
+            gate=context.gate,
         )
         absent = () if options.enabled else ("memory_search", "memory_get")
         return [tool for tool in tools if tool.name not in absent]
@@ -91,7 +95,8 @@ class MemoryCore:
     def _recall(self, session: PluginSession, message: str) -> str:
         if not self._context.search_options.enabled or not session.may_search:
             return ""
-        return recall(self._context.search, message, session.access.kind)
+        context = self._context
+        return recall(context.search, message, session.access.kind, gate=context.gate)
 
     def _notebook(self) -> Notebook:
         context = self._context
@@ -116,21 +121,25 @@ def recall(
     message: str,
     kind: SessionKind,
     *,
+    gate: TrustGate,
     max_results: int = RECALLED,
     min_score: float | None = None,
 ) -> str:
     """Search for a message and quote what is worth recalling; nothing outside private sessions.
 
-    With `min_score`, every passage from that score on is recalled."""
+    With `min_score`, every passage from that score on is recalled. What came from outside is left
+    out, and does not take the place of other passages."""
     question = strip_recalled(message).strip()
     is_automatic = min_score is None
     if not is_private(kind) or (is_automatic and not says_something(question)):
         return ""
-    found = search(
-        question, max_results=max_results, min_score=min_score or 0.0, explain=is_automatic
-    )
-    hits = worth_recalling(found) if is_automatic else found.hits
-    return recall_block([recalled(hit) for hit in hits])
+    for most in (max_results, MORE * max_results):
+        found = search(question, max_results=most, min_score=min_score or 0.0, explain=is_automatic)
+        hits = worth_recalling(found) if is_automatic else found.hits
+        chosen = recall_hits(hits, gate, max_results, question)
+        if not chosen.left_out or len(chosen.items) == max_results or len(found.hits) < most:
+            break
+    return recall_block(chosen.items, left_out=chosen.left_out)
 
 
 def _companions(config: Mapping[str, object]) -> Companions:

@@ -15,6 +15,7 @@ from clawmark.agent.plugins.calls import Failed, call_plugin
 from clawmark.agent.plugins.failures import PluginFailures
 from clawmark.agent.plugins.slot import MemorySlot, NamedPlugin
 from clawmark.agent.prompt.recall import Recalled, parse_block, recall_block
+from clawmark.agent.prompt.trust_gate import LABELS_ONLY, TrustGate
 from clawmark.text.chunking.tokens import well_formed
 from clawmark.text.untrusted.injection_flags import flags_of
 from clawmark.text.untrusted.recalled_blocks import strip_recalled
@@ -40,6 +41,8 @@ class Lifecycle(NamedTuple):
     slot: MemorySlot
     failures: PluginFailures
     seconds: Mapping[str, float] = SECONDS
+    gate: TrustGate = LABELS_ONLY
+    """Leaves out what came from outside."""
 
     def fire(self, hook: str, plugin: NamedPlugin, *arguments: object) -> object:
         """Call one hook of one plugin; None if there is none or it failed."""
@@ -95,7 +98,7 @@ class SessionHooks:
                 f"returned more than {LONGEST:,} characters",
             )
             return ""
-        return fenced(text, plugin.name)
+        return fenced(text, plugin.name, lifecycle.gate)
 
     def agent_end(self, messages: Iterable[tuple[str, str]], *, succeeded: bool = True) -> None:
         """A turn is finished; `messages` are its roles and texts, in order.
@@ -118,16 +121,21 @@ class SessionHooks:
             self._lifecycle.fire("session_end", plugin, self.session)
 
 
-def fenced(text: str, plugin: str) -> str:
-    """Return a text as a block of recalled memory; a text that is such a block is kept."""
+def fenced(text: str, plugin: str, gate: TrustGate) -> str:
+    """Return a text as a block of recalled memory; a text that is such a block is kept.
+
+    Entries that the journal knows as external are left out."""
     text = well_formed(text).strip()
     if not text:
         return ""
     try:
-        parse_block(text)
+        items = parse_block(text)
     except (ValueError, IndexError):
+        text, left_out = gate.filter_text("MEMORY.md", text)
         item = Recalled(
             citation=f"plugin {plugin}", date="", origin="tool", text=text, flags=flags_of(text)
         )
-        return recall_block([item])
-    return text
+        return recall_block([item] if text.strip() else [], left_out=left_out)
+    kept = [item for item in items if not gate.is_external(item.text)]
+    left_out = len(items) - len(kept)
+    return recall_block(kept, left_out=left_out) if left_out else text

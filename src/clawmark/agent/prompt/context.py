@@ -16,6 +16,7 @@ from datetime import date, timedelta
 from typing import NamedTuple
 
 from clawmark.agent.prompt.fit import fit
+from clawmark.agent.prompt.trust_gate import LABELS_ONLY, Filtered, TrustGate
 from clawmark.model.errors import ClawmarkError, PathDenied
 from clawmark.text.dates import date_of
 from clawmark.text.transcripts.session_keys import SessionKind, is_private
@@ -56,6 +57,8 @@ class ContextFile(NamedTuple):
     """Truncated to the limits, with invisible characters escaped."""
     chars: int
     """Length of the whole file."""
+    left_out: int = 0
+    """How many entries are not shown because they came from outside."""
 
     @property
     def is_cut(self) -> bool:
@@ -92,9 +95,13 @@ def files_for(kind: SessionKind, *, curates: bool = False) -> tuple[str, ...]:
 class ContextReader:
     """Reads the context of the sessions of one workspace, and caches unchanged files."""
 
-    def __init__(self, root: str, now_ns: Callable[[], int] = time.time_ns) -> None:
+    def __init__(
+        self, root: str, now_ns: Callable[[], int] = time.time_ns, gate: TrustGate = LABELS_ONLY
+    ) -> None:
         self.root = root
         self._now_ns = now_ns
+        self._gate = gate
+        self._filtered: dict[str, tuple[str, object, Filtered]] = {}
         self._seen: dict[str, _Seen] = {}
         self._cut: dict[str, tuple[str, int, ContextFile]] = {}
 
@@ -132,7 +139,7 @@ class ContextReader:
             if not text.strip() or (name == "HEARTBEAT.md" and not _says_something(text)):
                 continue
             file = self._shown(text, min(limits.per_file, left), name, is_log=False)
-            if file.text:
+            if file.text or (file.left_out and not file.chars):
                 files.append(file)
                 left -= len(file.text)
             else:
@@ -156,7 +163,7 @@ class ContextReader:
                 path = f"memory/{name}"
                 text = self._text(memory, name, path, notices)
                 log = self._shown(text, min(limits.per_log, left), path, is_log=True)
-                if log.text:
+                if log.text or (log.left_out and not log.chars):
                     logs.append(log)
                     left -= len(log.text)
                 elif text.strip():
@@ -167,15 +174,27 @@ class ContextReader:
         return tuple(sorted(logs))
 
     def _shown(self, text: str, limit: int, path: str, *, is_log: bool) -> ContextFile:
-        """Return a file truncated to a limit; cached by text and limit."""
+        """Return a file without entries from outside and truncated to a limit; cached."""
+        text, left_out = self._trusted(path, text, is_memory=is_log or path in LONG_TERM)
         known = self._cut.get(path)
         if known is not None and known[0] is text and known[1] == limit:
             return known[2]
         visible = escape(text, joiners=is_log).rstrip()
         cut = fit(visible, limit, path, grows=is_log or path in LONG_TERM)
-        made = ContextFile(path, cut, len(visible))
+        made = ContextFile(name=path, text=cut, chars=len(visible), left_out=left_out)
         self._cut[path] = (text, limit, made)
         return made
+
+    def _trusted(self, path: str, text: str, *, is_memory: bool) -> Filtered:
+        """Leave entries from outside out of a memory file; other files are the user's own."""
+        if not is_memory or not text:
+            return Filtered(text)
+        version = self._gate.version
+        known = self._filtered.get(path)
+        if known is None or known[0] is not text or known[1] != version:
+            known = (text, version, self._gate.filter_text(path, text))
+            self._filtered[path] = known
+        return known[2]
 
     def _text(
         self,

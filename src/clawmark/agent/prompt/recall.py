@@ -16,9 +16,10 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple, cast
 
+from clawmark.agent.prompt.trust_gate import TrustGate, left_out_line
 from clawmark.model.values import Hit
 from clawmark.text.untrusted.injection_flags import flags_of
 from clawmark.text.untrusted.invisible_characters import escape, unescape
@@ -37,6 +38,11 @@ _LABEL = re.compile(
     r"(?:flags: ([a-z, -]{1,80}); )?source: (.*)"
 )
 
+_LEFT_OUT = re.compile(
+    re.escape(PREFIX) + r"[0-9,]{1,20} (?:entry|entries) from outside (?:is|are) left out; "
+    r"[a-z_]{1,40} finds (?:it|them)\."
+)
+
 
 class Recalled(NamedTuple):
     """One recalled text with its label."""
@@ -47,6 +53,28 @@ class Recalled(NamedTuple):
     origin: Origin
     text: str
     flags: tuple[str, ...] = ()
+
+
+class RecalledHits(NamedTuple):
+    """The items of a block, and how many entries were left out of it."""
+
+    items: tuple[Recalled, ...]
+    left_out: int = 0
+
+
+def recall_hits(
+    hits: Iterable[Hit], gate: TrustGate, most: int, question: str = ""
+) -> RecalledHits:
+    """Convert hits to at most `most` items, without what came from outside."""
+    items, left_out = list[Recalled](), 0
+    for hit in hits:
+        if len(items) == most:
+            break
+        filtered = gate.filter_hit(hit, question)
+        left_out += filtered.left_out
+        if filtered.text:
+            items.append(recalled(hit._replace(snippet=filtered.text)))
+    return RecalledHits(tuple(items), left_out)
 
 
 def recalled(hit: Hit) -> Recalled:
@@ -61,9 +89,18 @@ def recalled(hit: Hit) -> Recalled:
     )
 
 
-def recall_block(items: Sequence[Recalled], fence_id: str = "") -> str:
-    """Return the block for these items, empty without items; the default id is random."""
-    if not items:
+def recall_block(
+    items: Sequence[Recalled],
+    fence_id: str = "",
+    *,
+    left_out: int = 0,
+    tool: str = "memory_search",
+) -> str:
+    """Return the block for these items; the default id is random.
+
+    `left_out` entries from outside are mentioned, with the tool that finds them. Without items and
+    entries left out, the block is empty."""
+    if not items and not left_out:
         return ""
     lines = [f"{PREFIX}{line}" for line in PREAMBLE]
     for number, item in enumerate(items, 1):
@@ -71,6 +108,8 @@ def recall_block(items: Sequence[Recalled], fence_id: str = "") -> str:
         lines += [
             _QUOTE + line if line else _QUOTE.rstrip() for line in escape(item.text).split("\n")
         ]
+    if left_out:
+        lines += [PREFIX.rstrip(), f"{PREFIX}{left_out_line(left_out, tool)}"]
     inside = "\n".join(lines)
     fence_id = fence_id or _unused_id(inside)
     return f"{begin_line(fence_id)}\n{inside}\n{end_line(fence_id)}"
@@ -89,7 +128,7 @@ def parse_block(block: str) -> list[Recalled]:
     for line in inside[len(PREAMBLE) :]:
         if line.startswith(_QUOTE) or line == _QUOTE.rstrip():
             texts[-1].append(line[len(_QUOTE) :])
-        elif line != PREFIX.rstrip():
+        elif line != PREFIX.rstrip() and not _LEFT_OUT.fullmatch(line):
             items.append(_labelled(line))
             texts.append([])
     return [

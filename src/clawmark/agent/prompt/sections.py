@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from clawmark.agent.prompt.context import Context, ContextFile
 from clawmark.agent.prompt.recall import Recalled, recall_block
+from clawmark.agent.prompt.trust_gate import left_out_line
 from clawmark.model.errors import ClawmarkError
 from clawmark.text.chunking.tokens import estimate_tokens
 from clawmark.text.dates import WEEKDAYS, date_of
@@ -213,12 +214,15 @@ def _recent_days(context: Context) -> str:
 
 def _enclosed(file: ContextFile) -> str:
     mark = _id_of(file.text)
-    return f'<file name="{file.name}" id="{mark}">\n{file.text}\n</file id="{mark}">'
+    shown = f'<file name="{file.name}" id="{mark}">\n{file.text}\n</file id="{mark}">'
+    return f"{shown}\n{left_out_line(file.left_out)}" if file.left_out else shown
 
 
 def _quoted(logs: Sequence[ContextFile]) -> str:
     items = []
     for log in logs:
+        if not log.text and log.left_out:
+            continue
         text = unescape(log.text)
         items.append(
             Recalled(
@@ -229,7 +233,8 @@ def _quoted(logs: Sequence[ContextFile]) -> str:
                 flags=flags_of(text),
             )
         )
-    return recall_block(items, _id_of("".join(f"{log.name}\n{log.text}\n" for log in logs)))
+    mark = _id_of("".join(f"{log.name}\n{log.text}\n" for log in logs))
+    return recall_block(items, mark, left_out=sum(log.left_out for log in logs))
 
 
 def _id_of(text: str) -> str:

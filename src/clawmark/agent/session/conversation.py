@@ -42,6 +42,7 @@ from clawmark.agent.notes.session_note import (
 )
 from clawmark.agent.plugins.base import FlushPolicy
 from clawmark.agent.plugins.lifecycle import SessionHooks
+from clawmark.agent.prompt.trust_gate import LABELS_ONLY, TrustGate
 from clawmark.agent.session.session import (
     Fields,
     Rollover,
@@ -82,6 +83,8 @@ class Parts(NamedTuple):
     flush_policy: FlushPolicy | None = FlushPolicy()
     """How the memory plugin flushes; None if it does not."""
     sandbox: Sandbox = Sandbox()
+    gate: TrustGate = LABELS_ONLY
+    """Leaves out of a flush what came from outside."""
 
 
 class SessionCallbacks(NamedTuple):
@@ -324,6 +327,7 @@ class Conversation:
             context_window=self.parts.models.window,
             now=self.parts.now,
             policy=self.parts.flush_policy,
+            gate=self.parts.gate,
         )
 
     def _end_by_command(self, message: str) -> NoteOutcome | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from clawmark.agent.prompt.trust_gate import LABELS_ONLY, TrustGate
 from clawmark.agent.tools.base import Payload, Tool, as_anthropic, as_openai, render
 from clawmark.agent.tools.memory_append import Notebook, append_tool
 from clawmark.agent.tools.memory_forget import Forgetter, forget_tool
@@ -73,10 +74,12 @@ def tools_for(
     sources: Collection[str] = ("memory",),
     read_as_of: ReadAsOf | None = None,
     forgetter: Forgetter | None = None,
+    gate: TrustGate = LABELS_ONLY,
 ) -> list[Tool]:
     """Return the tools for sessions with this access; the arguments are those of `make_tools`.
 
-    With a `forgetter`, private sessions also get `memory_forget`."""
+    With a `forgetter`, private sessions also get `memory_forget`. The `gate` decides which results
+    are marked as text from outside."""
     tools = [
         search_tool(
             search,
@@ -85,8 +88,9 @@ def tools_for(
             max_results=max_results,
             min_score=min_score,
             sources=sources,
+            gate=gate,
         ),
-        get_tool(read, access, read_as_of=read_as_of),
+        get_tool(read, access, gate, read_as_of=read_as_of),
     ]
     if notebook is not None and access.writes:
         tools.append(append_tool(notebook, session_key or "", access))

@@ -238,7 +238,12 @@ def _propose(memory: Memory, key: str, args: Namespace) -> Proposal:
     parts = _conversation(memory, key, args).parts
     assert parts.models.usual is not None
     proposal = propose(
-        parts.models.usual, parts.workspace, parts.redactor, memory.today(), args.days
+        parts.models.usual,
+        parts.workspace,
+        parts.redactor,
+        memory.today(),
+        args.days,
+        gate=parts.gate,
     )
     save_proposal(parts.store.folder, proposal)
     return proposal

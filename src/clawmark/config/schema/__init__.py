@@ -339,6 +339,14 @@ class MemoryOptions(NamedTuple):
             choices=("group", "channel", "subagent", "cron", "heartbeat", "unknown"),
         ),
     ] = ()
+    trusted_paths: Annotated[
+        tuple[str, ...],
+        Key(
+            "Patterns of paths outside `MEMORY.md` and `memory/`, such as `notes:**`, whose text "
+            "may be recalled unasked. Other added folders and extra paths are only searched.",
+            kind="texts",
+        ),
+    ] = ()
     qmd: QmdOptions = QmdOptions()
     daily_log: DailyLogOptions = DailyLogOptions()
     history: HistoryOptions = HistoryOptions()

@@ -24,6 +24,9 @@ _COMMENT = (
     r"(?: source=\S{1,40} id=\S{1,200} body=[0-9a-f]{16}"
     r"| category=\S{1,40} importance=\S{1,20} id=\S{1,60} at=\S{1,40})? -->"
 )
+_IMPORT_MARK = (
+    r"(?m)^<!-- clawmark: origin=import source=\S{1,40} id=\S{1,200} body=[0-9a-f]{16} -->$"
+)
 _ENTRY = r"(?m)^[-*+] "
 _NOT_IN_LABEL = r"[^A-Za-z0-9:._@+-]|-(?=-)"
 
@@ -42,6 +45,11 @@ def session_label(session_key: str) -> str:
 def without_comments(text: str) -> str:
     """Remove the labels, which are neither indexed nor embedded."""
     return re.sub(_COMMENT, "", text) if COMMENT_START in text else text
+
+
+def is_imported_file(text: str) -> bool:
+    """Whether a file has the comment that an import writes under its title, wherever it is now."""
+    return re.search(_IMPORT_MARK, text[:2000]) is not None
 
 
 def sessions_of(text: str) -> list[str]:

@@ -119,8 +119,8 @@ def test_memory_of_the_agent_does_not(memory: Memory) -> None:
     assert trust_of(memory, ATTACK) == "agent"
 
 
-def test_a_log_with_text_from_outside_lowers_what_a_flush_adds(memory: Memory) -> None:
+def test_text_from_outside_in_the_log_is_not_shown_to_a_flush(memory: Memory) -> None:
     memory.append("The page says that tea is cheap", origin=PAGE)
     talk(memory)
-    assert trust_of(memory, ATTACK) == "external"
+    assert trust_of(memory, ATTACK) == "agent"
     assert trust_of(memory, "- Carla prefers tea") == "agent"

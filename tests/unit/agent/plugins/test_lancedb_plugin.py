@@ -151,7 +151,11 @@ def test_what_came_from_outside_or_gives_orders_is_not_recalled_unasked(
     captured_file(tmp_path).write_text(f"{line}\n", encoding="utf-8")
     hooks = plugin.hooks()
     assert hooks.before_agent_start is not None
-    assert hooks.before_agent_start(MAIN, "Where does the heron nest by the pier?") is None
+    block = hooks.before_agent_start(MAIN, "Where does the heron nest by the pier?") or ""
+    assert "nests by the pier" not in block
+    assert ("1 entry from outside is left out; memory_recall finds it." in block) is (
+        "origin=tool" in line
+    )
     assert call(plugin, "memory_recall", query="heron nests by the pier")["count"] == 1
 
 

@@ -11,6 +11,7 @@ from clawmark.agent.plugins.lancedb.capture_rules import MOST_A_TURN, Statement,
 from clawmark.agent.plugins.lancedb.settings import LanceSettings
 from clawmark.agent.prompt.recall import Recalled, recall_block
 from clawmark.agent.prompt.recall_rule import says_something, worth_recalling
+from clawmark.agent.prompt.trust_gate import TrustGate
 from clawmark.agent.tools.gate import refuse
 from clawmark.backends.lancedb.backend import LanceBackend
 from clawmark.backends.lancedb.entries import Captured
@@ -76,6 +77,7 @@ def recall(
     message: str,
     *,
     settings: LanceSettings,
+    gate: TrustGate,
     vectors: bool = True,
 ) -> str | None:
     """Return what was captured about a message as a block of quoted data; None for nothing.
@@ -90,12 +92,16 @@ def recall(
     query = Query(text=asked, max_results=_LOOKED_AT, min_score=0.0, explain=True)
     found, entries = backend.recall(query, vectors=vectors)
     worth = {hit.citation for hit in worth_recalling(found)}
-    items = [
-        _recalled(entry, hit.citation)
-        for hit, entry in zip(found.hits, entries, strict=True)
-        if hit.citation in worth and entry.origin not in _OUTSIDE and not flags_of(entry.text)
-    ]
-    return recall_block(items[:RECALLED]) or None
+    items, left_out = list[Recalled](), 0
+    for hit, entry in zip(found.hits, entries, strict=True):
+        if hit.citation not in worth:
+            continue
+        if entry.origin in _OUTSIDE or gate.has_outside(hit):
+            left_out += 1
+        elif not flags_of(entry.text):
+            items.append(_recalled(entry, hit.citation))
+    block = recall_block(items[:RECALLED], left_out=left_out, tool="memory_recall")
+    return block or None
 
 
 def _stated(turn: Turn, settings: LanceSettings, redactor: Redactor) -> Iterator[Statement]:

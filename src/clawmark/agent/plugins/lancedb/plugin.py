@@ -83,6 +83,7 @@ class LancePlugin:
             redactor=self._context.redactor,
             now=self._context.now,
             recall_max_chars=self.settings.recall_max_chars,
+            gate=self._context.gate,
         )
         return make_tools(parts, session, writes=append)
 
@@ -120,7 +121,14 @@ class LancePlugin:
 
     def _recall(self, session: PluginSession, message: str) -> str | None:
         def by(*, vectors: bool) -> str | None:
-            return recall(self.backend, session, message, settings=self.settings, vectors=vectors)
+            return recall(
+                self.backend,
+                session,
+                message,
+                settings=self.settings,
+                gate=self._context.gate,
+                vectors=vectors,
+            )
 
         try:
             return call_within(RECALL_SECONDS, lambda: by(vectors=True), "lancedb")
