@@ -15,8 +15,8 @@ from clawmark.text.untrusted.origin_labels import without_comments
 from clawmark.text.write_check import normalize_entry
 
 HunkState: TypeAlias = Literal["pending", "accepted", "rejected"]
-CONTEXT_LINES = 3
-"""Lines around a hunk that are stored to find its place."""
+CONTEXT_LINES = 2
+"""Lines on each side of a hunk that are stored to find its place; blank ones are not counted."""
 
 
 class Hunk(NamedTuple):
@@ -103,8 +103,8 @@ def make_hunks(
                     new="\n".join(group),
                     reason=because.reason,
                     citations=because.citations,
-                    before="\n".join(old_lines[max(0, start - CONTEXT_LINES) : start]),
-                    after="\n".join(old_lines[end : end + CONTEXT_LINES]),
+                    before="\n".join(_context(old_lines[:start][::-1])[::-1]),
+                    after="\n".join(_context(old_lines[end:])),
                     start_line=start + 1,
                 )
             )
@@ -145,6 +145,12 @@ def split_lines(text: str) -> list[str]:
     """Return the lines of a file; the line end after the last one does not start another."""
     lines = text.split("\n")
     return lines[:-1] if lines[-1] == "" else lines
+
+
+def _context(lines: list[str]) -> list[str]:
+    """Return the first lines, as many as are stored."""
+    filled = [at for at, line in enumerate(lines) if line.strip()]
+    return lines[: filled[CONTEXT_LINES - 1] + 1] if len(filled) >= CONTEXT_LINES else lines
 
 
 # --- Finding the place ---
@@ -220,7 +226,7 @@ def _matching(wanted: list[str], found: list[str]) -> list[str]:
 
 
 def _places(lines: list[str], passage: list[str]) -> list[int]:
-    """Return the indexes at which some lines stand, without regard to labels and trailing blanks."""
+    """Return the indexes at which some lines stand; labels and trailing blanks are ignored."""
     wanted = [_bare(line) for line in passage]
     bare = [_bare(line) for line in lines]
     return [
