@@ -144,11 +144,22 @@ def _show_flush(outcome: FlushOutcome, args: Namespace) -> int:
     if args.json:
         tokens = {"input": outcome.input_tokens, "output": outcome.output_tokens}
         refused = list(outcome.refused)
-        emit({"flushed": True, "written": citations, "refused": refused, "tokens": tokens})
+        proposals = list(outcome.proposals)
+        emit(
+            {
+                "flushed": True,
+                "written": citations,
+                "proposals": proposals,
+                "refused": refused,
+                "tokens": tokens,
+            }
+        )
         return 0
     for citation in citations:
         say(f"Wrote {paint(plain(citation), 'cyan')}")
-    if not citations:
+    for proposal in outcome.proposals:
+        say(f"Kept as proposal {paint(proposal, 'cyan')}; decide with: clawmark review")
+    if not citations and not outcome.proposals:
         say("Nothing was written: the model found nothing that is new and worth keeping.")
     for reason in outcome.refused:
         say(paint(f"Not kept: {plain(reason)}", "dim"))
