@@ -129,7 +129,8 @@ class Upkeep:
     def status(self) -> reports.Status:
         """Measure the state of the workspace and the index."""
         _, latest = agent_parts.flush_times(self.places)
-        return self.slot.complete_status(self._backend.status()._replace(flush=latest))
+        status = self._backend.status()._replace(flush=latest, proposals=self.review.count())
+        return self.slot.complete_status(status)
 
     @property
     def review(self) -> ProposalBox:

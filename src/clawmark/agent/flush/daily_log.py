@@ -130,8 +130,14 @@ class DailyLog:
         time = f"{now:%H:%M}" if self._times else ""
         entry = _labelled(new, comment("agent", self._session_key), time)
         origin = Origin(actor="agent", kind="flush", trust="agent", session=self._session_key)
+        try:
+            written = self._workspace.append(path, entry, header=daily_header(day), origin=origin)
+        except KeptForReview as kept:
+            self._room -= len(entry)
+            if kept.proposal:
+                self.proposals.append(kept.proposal)
+            raise
         self._room -= len(entry)
-        written = self._workspace.append(path, entry, header=daily_header(day), origin=origin)
         self.written.append(written)
         return written
 
@@ -165,8 +171,6 @@ class DailyLog:
             problem = complaint(error, "Change the text and call memory_append again.")
             return {"written": False, **problem}
         except KeptForReview as kept:
-            if kept.proposal:
-                self.proposals.append(kept.proposal)
             return {"written": False, "note": f"{kept.message} {kept.hint}"}
         except ClawmarkError as error:
             self.failure = error

@@ -153,6 +153,19 @@ def _context(lines: list[str]) -> list[str]:
     return lines[: filled[CONTEXT_LINES - 1] + 1] if len(filled) >= CONTEXT_LINES else lines
 
 
+def hunk_diff(hunk: Hunk) -> list[str]:
+    """Return a hunk as lines of a diff, with a line of context on each side."""
+    where = f"line {hunk.start_line}" if hunk.start_line else "end of file"
+    above, below = _passage(hunk.before)[-1:], _passage(hunk.after)[:1]
+    return [
+        f"@@ {hunk.path}, {where} @@",
+        *(f" {line}" for line in above),
+        *(f"-{line}" for line in _passage(hunk.old)),
+        *(f"+{line}" for line in _passage(hunk.new)),
+        *(f" {line}" for line in below),
+    ]
+
+
 # --- Finding the place ---
 
 

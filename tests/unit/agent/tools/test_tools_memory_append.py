@@ -29,7 +29,7 @@ def notebook(root: Path) -> Notebook:
     return Notebook(
         now=lambda: datetime.fromisoformat(f"{DAY} 09:30"),
         read_lines=workspace.read_lines,
-        append=lambda entry, to, moment: (
+        append=lambda entry, to, moment, origin: (
             workspace.append(to, format_entry(entry))
             if to
             else workspace.remember(entry, f"{moment:%Y-%m-%d}", f"{moment:%H:%M}")
