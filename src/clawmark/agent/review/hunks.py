@@ -150,7 +150,9 @@ def split_lines(text: str) -> list[str]:
 def _context(lines: list[str]) -> list[str]:
     """Return the first lines, as many as are stored."""
     filled = [at for at, line in enumerate(lines) if line.strip()]
-    return lines[: filled[CONTEXT_LINES - 1] + 1] if len(filled) >= CONTEXT_LINES else lines
+    if len(filled) >= CONTEXT_LINES:
+        return lines[: filled[CONTEXT_LINES - 1] + 1]
+    return lines if filled else []
 
 
 def hunk_diff(hunk: Hunk) -> list[str]:
@@ -224,7 +226,7 @@ def _score(lines: list[str], hunk: Hunk, at: int, length: int) -> int:
     above, below = lines[:at][::-1], lines[at + length :]
     matching = [*_matching(before, above), *_matching(after, below)]
     edges = int(not before and at == 0) + int(not after and at + length == len(lines))
-    has_content = any(line.strip() for line in matching) or (edges and not matching)
+    has_content = any(line.strip() for line in matching)
     return len(matching) + edges if has_content else 0
 
 
