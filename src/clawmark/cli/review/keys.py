@@ -21,7 +21,7 @@ def read_key() -> str:
     descriptor = sys.stdin.fileno()
     before = termios.tcgetattr(descriptor)
     try:
-        tty.setcbreak(descriptor)
+        tty.setcbreak(descriptor, termios.TCSANOW)  # keys typed before are kept
         data = os.read(descriptor, 1)
         while data and len(data) < 4 and not _is_complete(data):  # a letter of several bytes
             data += os.read(descriptor, 1)
