@@ -10,6 +10,7 @@ from clawmark.agent.review.policy import HeldWrites, Policy
 from clawmark.composition import make_clock
 from clawmark.config.paths import Places
 from clawmark.config.schema import Settings
+from clawmark.model.reports import Finding
 from clawmark.workspace import Workspace
 
 
@@ -22,6 +23,19 @@ def make_write_review(places: Places, settings: Settings, workspace: Workspace) 
     """Return what keeps the writes of an agent that have to wait."""
     policy = cast(Policy, settings.memory.review)
     return HeldWrites(make_box(places, settings, workspace), workspace, policy)
+
+
+def findings(box: ProposalBox) -> list[Finding]:
+    """Return what `doctor` says about proposals; nothing if there are none."""
+    found = [
+        Finding("problem", f"{one.path} is not a proposal: {one.reason}.", "Delete the file.")
+        for one in box.damaged()
+    ]
+    waiting = box.count()
+    if waiting:
+        text = "1 proposal waits" if waiting == 1 else f"{waiting:,} proposals wait"
+        found.append(Finding("note", f"{text} for review.", "To decide: clawmark review"))
+    return found
 
 
 def proposal_folder(places: Places) -> str:
