@@ -12,6 +12,7 @@ from chat import ChatServer, call, say
 
 from clawmark import Memory
 from clawmark.adapters.memories import Memories
+from clawmark.agent.flush.flush import Flushed, SkipFlush
 from clawmark.agent.models.catalog import choose_completer
 from clawmark.chat.file_tools import FileTools
 from clawmark.model.errors import KeptForReview, PathDenied
@@ -136,8 +137,8 @@ def test_without_review_the_page_is_written(scene: Scene) -> None:
 
 def test_an_append_with_the_origin_of_an_agent_or_a_plugin_waits(scene: Scene) -> None:
     with scene.open("curated") as memory:
-        for number, actor in enumerate(("agent", "plugin"), 1):
-            origin = BY_AGENT._replace(actor=actor)
+        by_plugin = BY_AGENT._replace(actor="plugin")
+        for number, origin in enumerate((BY_AGENT, by_plugin), 1):
             with pytest.raises(KeptForReview) as kept:
                 memory.append(f"Fact {number}.", to="MEMORY.md", origin=origin)
             assert kept.value.proposal == f"p{number}"
@@ -151,8 +152,8 @@ def test_a_file_edit_of_the_chat_waits(scene: Scene) -> None:
         files = FileTools(str(scene.workspace), str(scene.folder / "locks"), memory.workspace)
         tools = {tool.name: tool for tool in files.tools()}
         answer = tools["file_edit"].call({"path": "MEMORY.md", "old": "MySQL", "new": "SQLite"})
-        assert "kept as proposal p1" in answer["error"]
-        assert "clawmark review" in answer["action"]
+        assert "kept as proposal p1" in str(answer["error"])
+        assert "clawmark review" in str(answer["action"])
         assert scene.page == PAGE
         memory.review.accept("p1")
         assert scene.page == PAGE.replace("MySQL", "SQLite")
@@ -175,12 +176,10 @@ def test_the_memory_tool_of_anthropic_waits_only_if_everything_does(
             tool.create("/memories/prefs.md", "Likes tea.\n")
         with pytest.raises(KeptForReview):
             tool.str_replace("/memories/old.md", "Old", "New")
-        for refused in (
-            lambda: tool.delete("/memories/old.md"),
-            lambda: tool.rename("/memories/old.md", "/memories/new.md"),
-        ):
-            with pytest.raises(PathDenied, match=r"memory\.review is all"):
-                refused()
+        with pytest.raises(PathDenied, match=r"memory\.review is all"):
+            tool.delete("/memories/old.md")
+        with pytest.raises(PathDenied, match=r"memory\.review is all"):
+            tool.rename("/memories/old.md", "/memories/new.md")
         assert (scene.workspace / "memory" / "old.md").read_text() == "Old.\n"
         memory.review.accept("p1")
         assert (scene.workspace / "memory" / "prefs.md").read_text() == "Likes tea.\n"
@@ -198,11 +197,11 @@ def test_a_flush_waits_only_if_everything_does(
         conversation.on_user("Tom likes tea, by the way.")
         conversation.on_usage(10, reply="Noted.")
         outcome = conversation.flush()
+        assert isinstance(outcome, Flushed)
         assert outcome.proposals == (("p1",) if waits else ())
         assert bool(outcome.written) is not waits
         assert ("Tom likes tea." in scene.log) is not waits
-        again = conversation.flush()
-        assert type(again).__name__ == "SkipFlush"  # a flush that waits is done
+        assert isinstance(conversation.flush(), SkipFlush)  # a flush that waits is done
 
 
 @pytest.mark.parametrize(("review", "waits"), [("curated", False), ("all", True)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from clawmark import composition
@@ -234,6 +235,4 @@ def _source_functions() -> ModuleType:
 
 def _review_functions() -> ModuleType:
     """Return the module that opens proposals."""
-    from clawmark.composition import review
-
-    return review
+    return import_module("clawmark.composition.review")

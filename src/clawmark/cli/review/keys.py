@@ -7,16 +7,20 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import termios
+    import tty
+
 
 class Keyboard:
     """The keys of the terminal, without Enter and without an echo. Ctrl-C still interrupts."""
 
     def read(self) -> str:
         """Wait for one key and return its character; empty at the end of the input."""
-        if os.name == "nt":
-            import msvcrt
-
-            return str(msvcrt.getwch())
+        if sys.platform == "win32":
+            return msvcrt.getwch()
         descriptor = sys.stdin.fileno()
         data = os.read(descriptor, 1)
         while data and len(data) < 4 and not _is_complete(data):  # a letter of several bytes
@@ -38,13 +42,9 @@ class Keyboard:
 
 @contextmanager
 def _mode(*, single_keys: bool) -> Iterator[None]:
-    if os.name == "nt":
+    if sys.platform == "win32":
         yield
         return
-    # Imported here: Windows does not have them.
-    import termios
-    import tty
-
     descriptor = sys.stdin.fileno()
     before = termios.tcgetattr(descriptor)
     now = termios.tcgetattr(descriptor)
