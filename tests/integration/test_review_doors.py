@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -237,3 +238,41 @@ def test_pending_text_is_neither_found_nor_shown_in_a_prompt(scene: Scene) -> No
         assert memory.status().proposals == 1
         memory.review.accept("p1")
         assert memory.search("zebra harbour", min_score=0).hits
+
+
+def test_a_proposal_of_an_earlier_version_is_taken_over(scene: Scene) -> None:
+    with scene.open("curated") as memory:
+        folder = Path(memory.places.conversations_dir)
+        folder.mkdir(parents=True)
+        new = PAGE.replace("MySQL", "SQLite")
+        values = {"base_hash": "x", "old": PAGE, "new": new, "reasons": ["the log", ""]}
+        (folder / "proposal.json").write_text(json.dumps(values))
+        (proposal,) = memory.review.list()
+        assert proposal.hunks[0].reason == "the log"
+        assert not (folder / "proposal.json").exists()
+        memory.review.accept("p1")
+    assert scene.page == new
+
+
+def test_captured_statements_wait_if_everything_does(tmp_path: Path) -> None:
+    pytest.importorskip("lancedb")
+    entry = {"config": {"autoCapture": True}}
+    plugins = {"slots": {"memory": "memory-lancedb"}, "entries": {"memory-lancedb": entry}}
+    (tmp_path / "state").mkdir()
+    tree = {"memory": {"review": "all"}, "plugins": plugins}
+    (tmp_path / "state" / "clawmark.json").write_text(json.dumps(tree))
+    (tmp_path / "ws").mkdir()
+    with Memory.open(
+        tmp_path / "ws", state_dir=tmp_path / "state", provider="none", background=False
+    ) as memory:
+        tools = {tool.name: tool for tool in memory.tools(KEY, append=True)}
+        answer = tools["memory_store"].call({"text": "Tom prefers green tea."})
+        assert "kept as proposal p1" in str(answer["error"])
+        hooks = memory.lifecycle(KEY)
+        hooks.agent_end(
+            [("user", "I always prefer to fly with a window seat."), ("assistant", "OK")]
+        )
+        texts = [hunk.new for one in memory.review.list() for hunk in one.hunks]
+        assert len(texts) == 2 and "window seat" in texts[1]
+        assert memory.plugins() and not list((tmp_path / "ws").rglob("*.md"))
+        assert memory.status().plugin_problems == ()
