@@ -360,10 +360,10 @@ def test_edit_is_retried_after_a_concurrent_write(
     tool.call(create("/memories/a.md", "one\n"))
     real, others = memory.workspace.replace, ["two\n", "three\n"]
 
-    def crowded(path: str, text: str, base_hash: str) -> str:
+    def crowded(path: str, text: str, base_hash: str, **named: Any) -> str:
         if others:
             memory.workspace.append(path, others.pop(0))
-        return real(path, text, base_hash)
+        return real(path, text, base_hash, **named)
 
     monkeypatch.setattr(memory.workspace, "replace", crowded)
     tool.call(replace("/memories/a.md", "one", "ONE"))
