@@ -269,9 +269,10 @@ class Memory(Upkeep):
         when this returns.
 
         An entry of today's log starts with the time; `at` is that time, for a caller that has
-        called `now` already. `origin` is recorded in the journal; by default the user wrote it.
-        Only text with redaction masks is refused. `check_note` applies the write gate that agents
-        and `clawmark remember` have."""
+        called `now` already. Only text with redaction masks is refused. `check_note` applies the
+        write gate that agents and `clawmark remember` have. `origin` says who writes, for the
+        journal; by default the user. What an agent writes may be kept as a proposal, which raises
+        KeptForReview."""
         from clawmark.text.write_check import check_write
         from clawmark.workspace.daily import format_entry
 

@@ -18,6 +18,7 @@ from clawmark.workspace.places import is_markdown
 from clawmark.workspace.tree import Entry, Exact
 
 ROOT = "/memories"
+BY_AGENT = Origin(actor="agent", kind="tool", trust="agent", source="memory tool")
 MOST_LINES = 999_999
 _LEVELS = 2
 _ATTEMPTS = 5

@@ -97,7 +97,7 @@ class Chat:
         self._files = FileTools(
             memory.places.workspace,
             os.path.join(memory.places.state_dir, "locks"),
-            memory.workspace.recorder,
+            memory.workspace,
             tool_origin(access, conversation.session_key, "file tools"),
         )
         self._is_private = is_private(access.kind)

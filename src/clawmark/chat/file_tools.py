@@ -24,7 +24,7 @@ from clawmark.text.secrets.redact import Redactor, has_mask
 from clawmark.text.untrusted.origin_labels import without_comments
 from clawmark.text.untrusted.recalled_blocks import has_recalled
 from clawmark.text.write_check import FileText
-from clawmark.workspace import write
+from clawmark.workspace import Workspace, write
 from clawmark.workspace.bootstrap import RITUAL
 from clawmark.workspace.guard import Folder, open_root, reason_of, shown, split_relative
 from clawmark.workspace.places import is_markdown
@@ -53,12 +53,14 @@ class FileTools:
         self,
         root: str,
         lock_dir: str,
-        recorder: Recorder | None = None,
+        workspace: Workspace | None = None,
         origin: Origin | None = None,
     ) -> None:
         self.root = os.path.realpath(root)
         self._lock_dir = lock_dir
-        self._recorder = recorder or Recorder(None)
+        self._workspace = workspace
+        """Records changes, and keeps those of memory files that the user has to accept first."""
+        self._recorder = workspace.recorder if workspace is not None else Recorder(None)
         self._origin = origin
         self._seen: dict[str, str] = {}
         """The hash of each file in the version that the model has seen in full."""
@@ -141,7 +143,10 @@ class FileTools:
                 )
             if _is_memory(path) and new.strip():
                 _check_gate(new, path)
-            return self._put(root, path, now.text.replace(old, new), now.hash)
+            text = now.text.replace(old, new)
+            if _is_memory(path) and self._workspace is not None:
+                self._workspace.hold(self._origin, "replace", path, text, base_hash=now.hash)
+            return self._put(root, path, text, now.hash)
 
     def _delete(self, arguments: Arguments) -> Payload:
         with self._opened(_path(arguments)) as (root, path):

@@ -28,6 +28,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "restore": ("Use", "Bring back a memory file as it was in a version"),
     "undo": ("Use", "Take back the last write of an agent"),
     "forget": ("Use", "Forget something for good, wherever it is kept"),
+    "review": ("Use", "Decide about the changes that agents want to make to the memory"),
     "chat": ("Use", "Chat with an agent that remembers, in the terminal"),
     "flush": ("Use", "Save what matters in a conversation, or curate MEMORY.md"),
     "heartbeat": ("Use", "Curate MEMORY.md and go through a checklist; for cron and timers"),

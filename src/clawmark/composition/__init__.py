@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from clawmark.engine.versions.workspace_history import WorkspaceHistory
     from clawmark.history.journal import Journal
     from clawmark.history.tombstones import Tombstones
+    from clawmark.model.provenance import WriteReview
     from clawmark.model.reports import Finding
     from clawmark.text.secrets.redact import Redactor
     from clawmark.workspace.transcripts.files import TranscriptFiles
@@ -76,6 +77,7 @@ def build(
         counts=counts,
         journal=lambda: make_journal(places, loaded.settings, clock),
         is_forgotten=lambda text: make_tombstones(places).is_forgotten(text),
+        review=lambda: _write_review(places, loaded.settings, workspace),
     )
     if options.store.path:
         refuse_other_file(places.index_path)
@@ -202,6 +204,14 @@ def _record_found(
         records.record_found(store, journal(), files)
 
     return record
+
+
+def _write_review(places: Places, settings: Settings, workspace: Workspace) -> WriteReview:
+    """Return what keeps the writes of agents for the user's decision."""
+    # Imported here: a search writes nothing.
+    parts = import_module("clawmark.composition.review")
+    made: WriteReview = parts.make_write_review(places, settings, workspace)
+    return made
 
 
 def _media_rules(options: Multimodal) -> MediaRules | None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from clawmark.agent.forget.parts import ForgetParts
     from clawmark.agent.forget.values import ForgetPlan, ForgetReport
     from clawmark.agent.models.completer import Completer
+    from clawmark.agent.review.box import ProposalBox
     from clawmark.backends.base import MemoryBackend
     from clawmark.backends.builtin import BuiltinBackend
     from clawmark.composition.slot import SlotParts
@@ -221,7 +222,7 @@ class Upkeep:
     def status(self) -> reports.Status:
         """Measure the state of the workspace and the index."""
         _, latest = agent_parts.flush_times(self.places)
-        status = self._backend.status()._replace(flush=latest)
+        status = self._backend.status()._replace(flush=latest, proposals=self.review.count())
         problems = " ".join(finding.what for finding in self._journal_findings())
         return self.slot.complete_status(status._replace(journal=problems))
 
@@ -230,6 +231,12 @@ class Upkeep:
             self.journal, self._parts
         )
         return found
+
+    @property
+    def review(self) -> ProposalBox:
+        """The changes that agents have proposed, for the user to accept, reject or edit."""
+        box: ProposalBox = _review_functions().make_box(self.places, self.settings, self.workspace)
+        return box
 
     def probe(self) -> tuple[reports.Probe, ...]:
         """Embed one word with the configured provider, and score two known vectors.
@@ -254,7 +261,13 @@ class Upkeep:
             backend_probes=other.probe() if other is not None else (),
         )
         about_history = composition.history_findings(self.places, self.settings, fix=fix)
-        return [*found, *self._journal_findings(), *self.slot.findings(), *about_history]
+        return [
+            *found,
+            *self._journal_findings(),
+            *self.slot.findings(),
+            *about_history,
+            *_review_functions().findings(self.review),
+        ]
 
     def _run_sync(self, request: SyncRequest) -> reports.SyncReport:
         return self._backend.sync(instant_only=request.instant_only)
@@ -334,3 +347,8 @@ def _source_functions() -> ModuleType:
     from clawmark.engine.maintenance import sources
 
     return sources
+
+
+def _review_functions() -> ModuleType:
+    """Return the module that opens proposals."""
+    return import_module("clawmark.composition.review")

@@ -30,7 +30,13 @@ from clawmark.workspace.scan import scan_workspace
 
 if TYPE_CHECKING:
     from clawmark.model.documents import Document, Excerpt, Written
-    from clawmark.model.provenance import Origin, Provenance, WriteJournal
+    from clawmark.model.provenance import (
+        Origin,
+        Provenance,
+        WriteAction,
+        WriteJournal,
+        WriteReview,
+    )
     from clawmark.system.counters import SharedCounts
     from clawmark.workspace.recording import Recorder
     from clawmark.workspace.transcripts.files import TranscriptFiles
@@ -53,6 +59,7 @@ class Workspace:
         counts: SharedCounts | None = None,
         journal: Callable[[], WriteJournal] | None = None,
         is_forgotten: Callable[[str], bool] = lambda _: False,
+        review: Callable[[], WriteReview] | None = None,
     ) -> None:
         given = os.path.abspath(root)
         self.root = os.path.realpath(given)
@@ -70,6 +77,8 @@ class Workspace:
         """Opens the journal that every write is recorded in."""
         self.is_forgotten = is_forgotten
         """Whether the user had a text forgotten; automatic writes leave such text out."""
+        self._review = review
+        """Opens what keeps the writes of agents for the user's decision."""
         self.denied = 0
         """How many paths were refused, for `status`."""
         self.changes = 0
@@ -241,6 +250,7 @@ class Workspace:
         from clawmark.workspace import write
 
         with self._changing(), self._place(path, self._extras, writing=True) as (root, place):
+            self.hold(origin, "append", place.path, text, header=header)
             recording = self.recorder.write(
                 origin,
                 place.path,
@@ -290,6 +300,7 @@ class Workspace:
 
         with self._changing(), self._place(path, self._extras, writing=True) as (root, place):
             data = write.text_bytes(text, place.path)
+            self.hold(origin, "replace", place.path, text, base_hash=base_hash)
             recording = self.recorder.write(
                 origin,
                 place.path,
@@ -380,6 +391,22 @@ class Workspace:
         """Return what the journal knows about a text; None if there is no journal."""
         return None if self._journal is None else self._journal().look_up(text)
 
+    def hold(
+        self,
+        origin: Origin | None,
+        action: WriteAction,
+        path: str,
+        text: str = "",
+        *,
+        header: str = "",
+        base_hash: str = "",
+    ) -> None:
+        """Raise KeptForReview if this write has to wait for the user; it is kept as a proposal.
+
+        Called by every write, and by code that changes files of the workspace itself."""
+        if self._review is not None and origin is not None:
+            self._review().hold(origin, action, path, text, header=header, base_hash=base_hash)
+
     def read_exact(self, path: str) -> Exact | None:
         """Read a memory file unchanged, with the hash to replace it; None if it does not exist."""
         from clawmark.workspace import tree
@@ -398,6 +425,7 @@ class Workspace:
         """Delete a memory file or a folder that holds only such; False if it does not exist."""
         from clawmark.workspace import tree
 
+        self.hold(origin, "delete", path)
         with self._counted(), self._opened(self.root) as root:
             is_folder = tree.is_folder(root, path)
         if is_folder:
@@ -415,6 +443,7 @@ class Workspace:
         """Rename a memory file or folder to a free path; False if it does not exist."""
         from clawmark.workspace import tree
 
+        self.hold(origin, "rename", old)
         with self._counted(), self._opened(self.root) as root:
             is_folder = tree.is_folder(root, old)
         recording = self.recorder.write(origin, new, action="rename", moved_from=old)

@@ -17,7 +17,6 @@ from anthropic.tools.memory import BetaLocalFilesystemMemoryTool
 
 from clawmark import Memory
 from clawmark.adapters.anthropic import AsyncMemoryTool, MemoryTool
-from clawmark.model.provenance import Origin
 
 Command = dict[str, Any]
 
@@ -361,10 +360,10 @@ def test_edit_is_retried_after_a_concurrent_write(
     tool.call(create("/memories/a.md", "one\n"))
     real, others = memory.workspace.replace, ["two\n", "three\n"]
 
-    def crowded(path: str, text: str, base_hash: str, *, origin: Origin | None) -> str:
+    def crowded(path: str, text: str, base_hash: str, **named: Any) -> str:
         if others:
             memory.workspace.append(path, others.pop(0))
-        return real(path, text, base_hash, origin=origin)
+        return real(path, text, base_hash, **named)
 
     monkeypatch.setattr(memory.workspace, "replace", crowded)
     tool.call(replace("/memories/a.md", "one", "ONE"))

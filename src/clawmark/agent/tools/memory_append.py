@@ -20,7 +20,12 @@ from clawmark.agent.tools.base import Payload, Tool, complaint, unexpected
 from clawmark.agent.tools.gate import FORGOTTEN, LONGEST, Refusal, refuse
 from clawmark.agent.tools.policy import LOCAL, Access, tool_origin
 from clawmark.model.documents import Excerpt, Written
-from clawmark.model.errors import ClawmarkError, ToolInputError, WorkspaceError
+from clawmark.model.errors import (
+    ClawmarkError,
+    KeptForReview,
+    ToolInputError,
+    WorkspaceError,
+)
 from clawmark.model.provenance import Origin as Provenance
 from clawmark.text.chunking.tokens import well_formed
 from clawmark.text.secrets.redact import Redactor
@@ -49,8 +54,8 @@ know: use that only for what will still matter in a year. Nothing that is there 
 
 Set origin to user when the user told you so, to tool when it comes from a web page, a file or a \
 tool, and leave it out for your own conclusions. When the answer holds `written: true`, the note \
-is on disk at `citation`. When it holds `error`, the note was not kept: the error says why, and \
-the action what to do."""
+is on disk at `citation`. When it holds `proposal`, the note waits there until the user accepts \
+it. When it holds `error`, the note was not kept: the error says why, and the action what to do."""
 
 _PARAMETERS: Payload = {
     "type": "object",
@@ -80,7 +85,8 @@ class Notebook(NamedTuple):
     read_lines: Callable[[str, int, None, int, int], Excerpt]
     """(path, start, lines, max lines, max characters) → the excerpt; empty if there is no file."""
     append: Callable[[str, str, datetime, Provenance], Written]
-    """(entry, path, time, origin) → where it was written; the path `""` is the log of the day."""
+    """(entry, path, time, origin) → where it was written; the path `""` is the log of the day.
+    Raises KeptForReview if the user has to accept it first."""
 
     redactor: Redactor
     """Finds secrets, which are refused."""
@@ -161,7 +167,10 @@ def _append(
     entry = "\n".join([f"{_HEADING.sub('', first).rstrip()} {comment(origin, session_key)}", *rest])
     if origin in ("tool", "import"):  # what the model says can only lower the trust
         provenance = provenance._replace(trust="external")
-    written = notebook.append(entry, file, moment, provenance)
+    try:
+        written = notebook.append(entry, file, moment, provenance)
+    except KeptForReview as kept:
+        return _not_written(_kept(kept))
     payload: Payload = {
         "written": True,
         "path": written.path,
@@ -171,6 +180,12 @@ def _append(
     }
     flags = flags_of(text)
     return {**payload, "flags": list(flags)} if flags else payload
+
+
+def _kept(kept: KeptForReview) -> Payload:
+    if not kept.proposal:
+        return {"reason": "rejected", "error": kept.message, "action": kept.hint}
+    return {"proposal": kept.proposal, "note": f"{kept.message} {kept.hint}"}
 
 
 def _not_written(problem: Payload) -> Payload:

@@ -16,6 +16,7 @@ from clawmark.agent.tools.gate import refuse
 from clawmark.backends.lancedb.backend import LanceBackend
 from clawmark.backends.lancedb.entries import Captured
 from clawmark.backends.lancedb.writing import Note, Stored, store
+from clawmark.model.errors import KeptForReview
 from clawmark.model.provenance import Origin
 from clawmark.model.values import Query
 from clawmark.text.secrets.redact import Redactor
@@ -63,7 +64,10 @@ def capture(
             origin="user",
             written_by=written_by,
         )
-        stored = store(backend, note, now(), session.key or "")
+        try:
+            stored = store(backend, note, now(), session.key or "")
+        except KeptForReview:
+            continue
         if stored.is_new:
             kept.append(stored)
         if len(kept) == MOST_A_TURN:
