@@ -1,0 +1,1 @@
+"""Proposals: changes that an agent wants to make to the memory, and that the user decides about."""
