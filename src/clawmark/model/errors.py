@@ -86,6 +86,25 @@ class WorkspaceReadOnly(WorkspaceError):
     """The workspace cannot be written to."""
 
 
+class KeptForReview(WorkspaceError):
+    """What an agent wanted to write is kept as a proposal, and the user decides about it.
+
+    `proposal` is its id; empty if the user has rejected the same text before."""
+
+    exit_code = 4
+
+    def __init__(self, message: str, *, path: str, proposal: str, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.path = path
+        self.proposal = proposal
+
+
+class ReviewError(ClawmarkError):
+    """A proposal does not exist, or was decided about already."""
+
+    exit_code = 2
+
+
 class EmbeddingError(ClawmarkError):
     """An embedder could not do its work."""
 
