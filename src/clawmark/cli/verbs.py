@@ -24,6 +24,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "edit": ("Use", "Edit a memory file in your editor"),
     "chat": ("Use", "Chat with an agent that remembers, in the terminal"),
     "flush": ("Use", "Save what matters in a conversation, or curate MEMORY.md"),
+    "consolidate": ("Use", "Propose how to keep MEMORY.md short and true, from the daily logs"),
     "heartbeat": ("Use", "Curate MEMORY.md and go through a checklist; for cron and timers"),
     "mcp": ("Connect", "Serve the memory to MCP hosts: Claude Code, Cursor and others"),
     "hook": ("Connect", "Handle a hook event of Claude Code or Codex"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from clawmark import composition
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from datetime import datetime
     from types import ModuleType
 
+    from clawmark.agent.consolidation.run import ConsolidationReport
+    from clawmark.agent.consolidation.superseded import Contradiction
     from clawmark.agent.models.completer import Completer
     from clawmark.backends.base import MemoryBackend
     from clawmark.backends.builtin import BuiltinBackend
@@ -154,6 +157,31 @@ class Upkeep:
         )
         return [*found, *self.slot.findings()]
 
+    def consolidate(
+        self,
+        *,
+        days: int = 0,
+        completer: Completer | None = None,
+        model: str = "",
+        rules_only: bool = False,
+        dry_run: bool = False,
+    ) -> ConsolidationReport:
+        """Propose what should change in MEMORY.md after the logs of the last days.
+
+        Rules find what is said twice, superseded, expired, or said on several days. A model, the
+        configured one by default, reviews the result; `rules_only` does without. The changes wait
+        for the user as a proposal, and nothing else is written. `days` is by default
+        `memory.consolidation.days`."""
+        report: ConsolidationReport = _consolidation().run_consolidation(
+            self, completer, model=model, rules_only=rules_only, days=days, dry_run=dry_run
+        )
+        return report
+
+    def contradictions(self) -> tuple[Contradiction, ...]:
+        """Return the statements of MEMORY.md and of last year's logs that contradict each other."""
+        found: tuple[Contradiction, ...] = _consolidation().find_contradictions(self)
+        return found
+
     def _run_sync(self, request: SyncRequest) -> reports.SyncReport:
         return self._backend.sync(instant_only=request.instant_only)
 
@@ -215,6 +243,12 @@ class Upkeep:
         self._builtin.sync(instant_only=True)  # its passages are asked about, whoever answers
         redactor = composition.redactor_of(self.settings.memory_search)
         return make_questions(writer, self._parts.store, redactor, count)
+
+
+def _consolidation() -> ModuleType:
+    """Return the module of consolidation."""
+    # Imported late: a cold search does not need it.
+    return import_module("clawmark.composition.consolidation")
 
 
 def _source_functions() -> ModuleType:

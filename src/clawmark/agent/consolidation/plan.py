@@ -20,6 +20,14 @@ MIN_DAYS = 3
 """On how many days a statement must be said or used to be promoted."""
 ChangeKind: TypeAlias = Literal["duplicate", "superseded", "expired", "promoted"]
 
+_PERSON = re.compile(
+    r"(?:(?:Mr|Mrs|Ms|Dr|Prof|Herr|Frau|Madame|Monsieur)\.? )?[A-ZÀ-Þ][a-zß-ÿ'’-]+ "
+    r"(?:[A-ZÀ-Þ][a-zß-ÿ'’-]+ |(?<=Frau )|(?<=Herr ))"
+)
+_PEOPLE = re.compile(
+    r"\b(?:people|persons?|contacts?|team|colleagues|leute|personen|kontakte|kollegen)\b", re.I
+)
+
 
 class Change(NamedTuple):
     """A proposed change of MEMORY.md, and the entries that it is based on."""
@@ -49,7 +57,7 @@ def plan(
         if not any(one.citation in changes for one in change.evidence):
             changes[change.evidence[0].citation] = change
     kept = [entry for entry in entries if not _is_removed(changes.get(entry.citation))]
-    promoted = _promoted(find_repeated(kept, min_days, used_days), kept, lines)
+    promoted = promotions(find_repeated(kept, min_days, used_days), kept, page)
     ordered = [*changes.values(), *promoted]
     return tuple(sorted(ordered, key=lambda change: change.hunk.start_line))
 
@@ -108,7 +116,9 @@ def _removal(entry: Entry, lines: list[str], reason: str, evidence: tuple[Entry,
 # --- Promotion ---
 
 
-def _promoted(found: Sequence[Repeated], kept: list[Entry], lines: list[str]) -> Iterator[Change]:
+def promotions(found: Sequence[Repeated], kept: list[Entry], page: SourceText) -> Iterator[Change]:
+    """Yield the changes that add statements to MEMORY.md, each to the section it belongs to."""
+    lines = split_lines(page.text)
     own = [entry for entry in kept if entry.is_long_term]
     is_new = not any(re.match(rf"##? {NEW_SECTION}\s*$", line) for line in lines)
     for repeated in found:
@@ -138,14 +148,20 @@ def _promotion_reason(repeated: Repeated) -> str:
     if repeated.used:
         return f"Used on {repeated.used} days, and not in {LONG_TERM} yet"
     days = sorted(entry.day for entry in repeated.entries)
+    if len(days) == 1:
+        return f"Said on {days[0]}"
     return f"Said on {len(days)} days: {', '.join(days)}"
 
 
 def _section_end(text: str, own: list[Entry], lines: list[str]) -> int | None:
     """Return the line after the section that a statement belongs to; None if there is none.
 
-    It is the section with the entry that has most words in common with the statement; an entry
-    about the same person or thing starts with the same word."""
+    A statement about a person goes to the people. Any other goes where an entry has most words in
+    common with it; an entry about the same thing starts with the same word."""
+    if _PERSON.match(text):
+        people = [entry.end_line for entry in own if _PEOPLE.search(entry.heading)]
+        if people:
+            return max(people)
     words, first = wording(text).words, next(iter(tokens_of(text)), "")
     best, most = None, 1
     for entry in own:

@@ -19,6 +19,8 @@ from clawmark.agent.consolidation.entries import Entry
 from clawmark.agent.consolidation.when import find_times
 from clawmark.agent.consolidation.wording import tokens_of, wording
 
+_RATE = re.compile(r"(?:\s(?:a|an|per|pro|je|die|im)\s[^\W\d_]{2,20}){1,2}")
+"""What belongs to an amount and does not change with it: "29 euros a month per school"."""
 _GERMAN = frozenset(("der", "die", "das", "ist", "im", "am", "und", "wohnt", "beträgt", "kostet"))
 
 
@@ -206,10 +208,12 @@ def _replaced(entry: Entry, old: str, by: Claim) -> Superseded | None:
         return None
     new = by.phrase.strip("`") if "`" not in old else by.phrase
     word = "bis" if len(_GERMAN & set(tokens_of(entry.text))) > 1 else "until"
-    mark = f"{new} ({word} {by.entry.day}: {old})"
     start, end = places[0].span()
-    rest = entry.text[end:]
+    rate = _RATE.match(entry.text, end)
+    after = rate.end() if rate else end
+    rest = entry.text[after:]
     if marks and rest.lstrip().startswith("("):  # an earlier mark of the same value goes
         rest = MARK.sub("", rest, count=1)
-    text = f"{entry.text[:start]}{mark}{rest}"
+    mark = f" ({word} {by.entry.day}: {old})"
+    text = f"{entry.text[:start]}{new}{entry.text[end:after]}{mark}{rest}"
     return Superseded(entry=entry, old=old, new=new, by=by, text=text)

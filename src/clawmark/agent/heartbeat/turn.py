@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import NamedTuple
 
+from clawmark.agent.consolidation.run import ConsolidationReport
 from clawmark.agent.flush.prompts import current_time
 from clawmark.agent.heartbeat.decide import (
     HEARTBEAT_OK,
@@ -97,11 +98,14 @@ class HeartbeatReport(NamedTuple):
     """Whether a proposal waits for the user to accept it."""
     input_tokens: int = 0
     output_tokens: int = 0
+    consolidation: ConsolidationReport | None = None
+    """The consolidation that was due, if one was."""
 
     @property
     def is_ok(self) -> bool:
         """Whether there is nothing for the user to read."""
-        return not self.message and self.proposal is None
+        is_consolidated = self.consolidation is not None and bool(self.consolidation.changes)
+        return not self.message and self.proposal is None and not is_consolidated
 
 
 def run_heartbeat(parts: HeartbeatParts, *, force: bool = False) -> HeartbeatReport:

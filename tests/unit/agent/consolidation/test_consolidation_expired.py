@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.agent.consolidation.samples import entries_of, log, page
+from consolidation_samples import entries_of, log, page
 
 from clawmark.agent.consolidation.expired import find_expired
 

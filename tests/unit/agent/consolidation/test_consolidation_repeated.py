@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.agent.consolidation.samples import GATE, entries_of, log, page
+from consolidation_samples import GATE, entries_of, log, page
 
 from clawmark.agent.consolidation.entries import Entry
 from clawmark.agent.consolidation.repeated import find_repeated, is_worth_keeping

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.agent.consolidation.samples import entries_of, log, page
+from consolidation_samples import entries_of, log, page
 
 from clawmark.agent.consolidation.entries import SourceText
 from clawmark.agent.consolidation.superseded import find_contradictions, find_superseded
@@ -55,12 +55,12 @@ def replaced(old: str, new: str, *, changed: str = "", day: str = "2026-03-02") 
         (
             "Priya Raman: design, on Plover one day a week.",
             "Priya works two days a week from now on.",
-            "- Priya Raman: design, on Plover two days (until 2026-03-02: one day) a week.",
+            "- Priya Raman: design, on Plover two days a week (until 2026-03-02: one day).",
         ),
         (
             "Price: 29 euros a month per school.",
             "The price is now 35 euros a month.",
-            "- Price: 35 euros (until 2026-03-02: 29 euros) a month per school.",
+            "- Price: 35 euros a month per school (until 2026-03-02: 29 euros).",
         ),
         (
             "Der Start ist im Februar.",
