@@ -123,6 +123,7 @@ _ATTRIBUTE_NOUNS = """
     anbieter raum größe titel tierarzt telefonnummer vermieter
 """
 _ATTRIBUTES = frozenset(map(stem, _ATTRIBUTE_NOUNS.split()))
+_FAVOURITE = re.compile(r"\b(?:favou?rite|preferred|lieblings)", re.IGNORECASE)
 _VERBS = {
     **dict.fromkeys(("start", "begin", "beginnt", "startet"), "start"),
     **dict.fromkeys(("end", "endet"), "end"),
@@ -300,6 +301,9 @@ def _attribute(
     words = tokens_of(found["subject"])
     phrase = re.split(r"[,;(–—]| - | and | und | with | mit | because | weil ", found["value"])[0]
     is_short = 0 < len(tokens_of(phrase)) <= 4
+    if "verb" in found.re.groupindex and not _FAVOURITE.search(found["subject"]):
+        # A judgement is not a value: "the colours are so bright".
+        is_short = is_short and (phrase[:1].isupper() or phrase[:1].isdigit() or phrase[:1] == "`")
     head = words[: words.index("of")] if "of" in words else words
     if subject and head and stem(head[-1]) in _ATTRIBUTES and is_short and len(subject) > 0:
         yield Claim(
@@ -353,9 +357,9 @@ def _typed(
 def _at_time(claim: Claim, rest: str, times: list[When]) -> Claim | None:
     """Return the claim with its first time; None if it has a second one, as a range has."""
     first, end = times[0], times[0].end - len("in ")
-    following = [time.start - len("in ") for time in times[1:]]
     more = _MORE_TIMES.match(rest, end)
-    if more and more.end() in following:
+    following = find_times(f"in {rest[more.end() :]}", "") if more else []
+    if following and following[0].start == len("in "):
         return None
     return claim._replace(
         attribute="when", value=first.value, phrase=rest[:end].strip(), last_day=first.last

@@ -7,7 +7,13 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from clawmark.agent.consolidation.entries import Entry
-from clawmark.agent.consolidation.wording import FEWEST_WORDS, covers, says_the_same, wording
+from clawmark.agent.consolidation.wording import (
+    FEWEST_WORDS,
+    Wording,
+    covers,
+    part_wordings,
+    wording,
+)
 from clawmark.agent.plugins.lancedb.capture_patterns import ASKS, HEDGED, REQUEST, SECRET, TRANSIENT
 
 LONGEST = 300
@@ -54,6 +60,13 @@ _PAST = re.compile(r"\A(?!Decided|Agreed|Red\b|Need|Bed|Shed|Wed)[A-Z]\w+ed\b")
 _LABEL = re.compile(
     r"\A(?:\w+ )?(?:idea|try|keep|stop|question|open|wish(?:es)?|idee|frage)\b.*: ", re.I
 )
+_CHAT = re.compile(
+    r"!|\bi['’](?:ll|ve|m|d)\b|\bby the way\b|\A(?:user|assistant|human|system): "
+    r"|\b(?:you|your|yours|thanks?|sorry|congrat\w*|gonna|wow|lol|means a lot|let me know|du|dein"
+    r"|deine|dir|dich|euch|eure|danke|entschuldigung)\b",
+    re.IGNORECASE,
+)
+"""What people say to each other."""
 _MACHINE = re.compile(r"[{}<>|]|https?://|\b[\w./-]+\.(?:py|js|ts|log|json)\b|\A[^\w`\"'(]")
 
 _NOT_AT_START = (REQUEST, _DEPENDENT, _TASK, _REPORT, _PAST, _LABEL)
@@ -78,15 +91,15 @@ def find_repeated(
     What MEMORY.md says already is left out, and so is what would be junk there: chatter, tasks,
     reports of a day, guesses, questions and statements that need the ones around them."""
     own = [entry for entry in entries if entry.is_long_term]
-    clusters = list[list[tuple[str, Entry]]]()
+    clusters = _Clusters()
     for entry in entries:
         if entry.is_long_term or entry.box:
             continue
         for sentence in entry.sentences:
             if is_worth_keeping(sentence):
-                _add(clusters, sentence, entry)
+                clusters.add(sentence, entry)
     found = list[Repeated]()
-    for cluster in clusters:
+    for cluster in clusters.all:
         days = {entry.day: entry for _, entry in cluster if entry.day}
         used = max(used_days(entry) for _, entry in cluster)
         if len(days) < min_days and used < min_days:
@@ -108,18 +121,28 @@ def is_worth_keeping(sentence: str) -> bool:
         return False
     if any(pattern.match(plain) for pattern in _NOT_AT_START):
         return False
-    if any(pattern.search(plain) for pattern in (SECRET, TRANSIENT, _PASSING, _MACHINE)):
+    if any(pattern.search(plain) for pattern in (SECRET, TRANSIENT, _PASSING, _CHAT, _MACHINE)):
         return False
     return _STANDING.search(plain) is not None
 
 
-def _add(clusters: list[list[tuple[str, Entry]]], sentence: str, entry: Entry) -> None:
-    """Add a statement to the cluster that says the same, or to a new one."""
-    for cluster in clusters:
-        if any(
-            says_the_same(sentence, one) or covers(sentence, one) or covers(one, sentence)
-            for one, _ in cluster
-        ):
-            cluster.append((sentence, entry))
-            return
-    clusters.append([(sentence, entry)])
+class _Clusters:
+    """Statements that say the same, or of which one covers the other."""
+
+    def __init__(self) -> None:
+        self.all = list[list[tuple[str, Entry]]]()
+        self._by_whole = dict[Wording, int]()
+        self._by_part = dict[Wording, int]()
+
+    def add(self, sentence: str, entry: Entry) -> None:
+        """Add a statement to the cluster that it belongs to, or to a new one."""
+        whole, parts = wording(sentence), part_wordings(sentence)
+        same = [self._by_part.get(whole), *map(self._by_whole.get, parts)]
+        number = min((one for one in same if one is not None), default=len(self.all))
+        if number == len(self.all):
+            self.all.append([])
+        self.all[number].append((sentence, entry))
+        self._by_whole.setdefault(whole, number)
+        for part in parts:
+            if part.size >= FEWEST_WORDS:
+                self._by_part.setdefault(part, number)

@@ -78,14 +78,24 @@ def find_contradictions(entries: list[Entry]) -> list[Contradiction]:
     marked = [(claim.subject, value) for claim in claims for value in old_values(claim.entry)]
     latest = dict[tuple[str, str], Contradiction]()
     ordered = sorted(claims, key=lambda claim: (claim.entry.day, claim.entry.is_long_term))
-    for number, newer in enumerate(ordered):
-        for older in ordered[:number]:
+    groups = dict[tuple[str, frozenset[str]], list[Claim]]()
+    for newer in ordered:
+        # Only claims about the same subject and kind of value are compared.
+        key = (" ".join(newer.attribute.split()[:2]), _full_name(newer.subject, names))
+        for older in groups.setdefault(key, []):
             pair = _pair(older, newer, names)
             if pair is not None and not _has_mark(pair, marked, names):
                 latest[(pair.older.entry.citation, pair.older.attribute)] = pair
+        groups[key].append(newer)
     found = [pair for pair in latest.values() if not _is_replaced(pair, ordered, names)]
     found.sort(key=lambda pair: (pair.newer.entry.day, pair.older.entry.day), reverse=True)
     return found
+
+
+def _full_name(subject: frozenset[str], names: set[frozenset[str]]) -> frozenset[str]:
+    """Return the full name that a first name stands for; any other subject as it is."""
+    full = [name for name in names if subject < name]
+    return full[0] if len(subject) == 1 and len(full) == 1 else subject
 
 
 def _pair(older: Claim, newer: Claim, names: set[frozenset[str]]) -> Contradiction | None:
@@ -125,7 +135,8 @@ def _has_mark(
 def _may_still_hold(older: Claim, newer: Claim) -> bool:
     """Whether the older of two claims of logs was about something that was still to come."""
     if older.attribute != "when":
-        return True
+        # "The capital is …" alone does not say of what.
+        return older.attribute != "text" or len(older.subject) > 1
     return bool(older.last_day) and older.last_day >= newer.entry.day and len(older.subject) > 1
 
 

@@ -113,8 +113,8 @@ def _dated(
     if not said_on:
         is_possible = is_day(2024, month, day)
         value = f"{month:02}-{day:02}"
-        when = When(kind="day", value=value, last="", start=start, end=end)
-        return when if is_possible else None
+        unresolved = When(kind="day", value=value, last="", start=start, end=end)
+        return unresolved if is_possible else None
     first = int(said_on[:4])
     for number in (first, first + 1):
         when = _day(number, month, day, start, end)

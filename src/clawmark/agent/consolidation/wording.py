@@ -120,7 +120,13 @@ def covers(longer: str, shorter: str) -> bool:
         return False
     if not wanted.words <= wording(longer).words:
         return False
-    return any(wording(part) == wanted for part in _parts(longer))
+    return wanted in part_wordings(longer)
+
+
+@lru_cache(maxsize=20_000)
+def part_wordings(text: str) -> frozenset[Wording]:
+    """Return the wording of a statement and of each of its parts that says something alone."""
+    return frozenset(map(wording, _parts(text)))
 
 
 def _parts(text: str) -> Iterator[str]:

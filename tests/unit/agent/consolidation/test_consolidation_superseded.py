@@ -178,6 +178,15 @@ COMPATIBLE = {
         log("2026-02-01", "Team dinner is on Friday."),
         log("2026-02-20", "Team dinner is on Thursday."),
     ),
+    "judged": (
+        log("2026-02-01", "The colours of the poster are so vivid."),
+        log("2026-02-20", "The colours of the poster are so pale."),
+    ),
+    "of different things": (
+        log("2026-02-01", "The capital is Nashville."),
+        log("2026-02-20", "The capital is Abuja."),
+    ),
+    "a list": (page("- Events happen in July and August.", "- Events happen in August."),),
     "two people": (page("- Anna lives in Köln.", "- Ben lives in Bonn."),),
     "two jobs": (page("- Tomasz Wrona: three days a week.", "- Priya Raman: one day a week."),),
     "two things": (page("- The backup runs at 02:00.", "- The report runs at 03:00."),),
