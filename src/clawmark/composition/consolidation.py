@@ -21,6 +21,7 @@ from clawmark.agent.session.setup import configured_model, needed_model
 from clawmark.composition import make_journal, redactor_of
 from clawmark.composition.usage import usage_file
 from clawmark.history.journal import Journal, decide_origin, entry_hashes
+from clawmark.model.errors import WorkspaceError
 from clawmark.model.provenance import JournalRecord, Trust, lowest
 from clawmark.system import shared_json
 
@@ -85,14 +86,20 @@ def consolidate_if_due(
     if not every:
         return None
     path, now = _folder(memory.places, "consolidation.json"), memory.now()
-    with shared_json.locked(path, 0.0) as is_ours:
-        if not is_ours or not _is_due(path, now, every):
-            return None
-        report = run_consolidation(
-            memory, completer, model=model, rules_only=False, days=0, dry_run=False
-        )
-        shared_json.save(path, {"done": now.isoformat()}, durable=True)
-        return report
+    try:
+        with shared_json.locked(path, 0.0) as is_ours:
+            if not is_ours or not _is_due(path, now, every):
+                return None
+            report = run_consolidation(
+                memory, completer, model=model, rules_only=False, days=0, dry_run=False
+            )
+            shared_json.save(path, {"done": now.isoformat()}, durable=True)
+            return report
+    except OSError as error:
+        raise WorkspaceError(
+            f"{path} cannot be used: {error.strerror or type(error).__name__}.",
+            hint="Check the state folder and its disk.",
+        ) from error
 
 
 def _is_due(path: str, now: datetime, every: float) -> bool:

@@ -109,9 +109,9 @@ _KNOWN_UNITS = frozenset(_UNIT_WORDS.split())
 _UNITS = {"€": "euro", "eur": "euro", "$": "dollar", "usd": "dollar", "£": "pound", "%": "percent"}
 _NAME = re.compile(r"`[^`\n]{1,40}`|[A-ZÀ-Þ][\w&.+-]*\w(?: [A-ZÀ-Þ0-9][\w&.+-]*\w)*|[A-Z]\w*")
 _GUESS = re.compile(
-    r"\?|\b(?:maybe|perhaps|might|possibly|probably|should|could|would|may|if|unless|whether|suppose"
-    r"|wants? to|hopes? to|considering|thinking|vielleicht|eventuell|könnte|sollte|würde|wenn|falls"
-    r"|ob|wohl|vermutlich|einer|idea|idee|try|usually|sometimes|normally|meistens|manchmal)\b",
+    r"\?|\b(?:maybe|perhaps|might|possibly|probably|should|could|would|may|if|unless|whether"
+    r"|suppose|wants? to|hopes? to|considering|thinking|vielleicht|eventuell|könnte|sollte|würde"
+    r"|wenn|falls|ob|wohl|vermutlich|einer|idea|idee|try|usually|sometimes|normally|meistens|manchmal)\b",
     re.IGNORECASE,
 )
 _ATTRIBUTE_NOUNS = """

@@ -10,10 +10,15 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import islice
 from typing import NamedTuple
 
 FEWEST_WORDS = 3
 """Words that a statement must have to be compared with another one."""
+
+LONGEST_SENTENCE = 2_000
+MOST_CLAUSES = 10
+"""How far a sentence is divided: a line of data is not compared part by part."""
 
 _TOKEN = re.compile(r"[^\W_]*\d[^\W_]*(?:[.,:/-]\d[^\W_]*)*|[^\W\d_]+")
 _NOT = re.compile(r"(?<=\w)n['’]t\b", re.IGNORECASE)
@@ -137,7 +142,7 @@ def _parts(text: str) -> Iterator[str]:
         rule = _RULE.match(sentence)
         if rule:
             yield sentence[rule.end() :]
-        for end in _CLAUSE_END.finditer(sentence):
+        for end in islice(_CLAUSE_END.finditer(sentence, 0, LONGEST_SENTENCE), MOST_CLAUSES):
             yield sentence[: end.start()]
 
 
