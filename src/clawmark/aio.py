@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from clawmark.agent.models.completer import Completer
     from clawmark.agent.notes.session_note import NoteOutcome, Reason
     from clawmark.agent.plugins.lifecycle import SessionHooks
+    from clawmark.agent.review.box import ProposalBox
+    from clawmark.agent.review.hunks import NoLongerApplies
+    from clawmark.agent.review.proposals import Proposal
     from clawmark.agent.session.conversation import Conversation, HostOptions, UserTurn
     from clawmark.agent.session.session import Fields
     from clawmark.composition.slot import SlotParts
@@ -169,6 +172,40 @@ class AsyncSessionHooks:
         await self._workers.run(lambda: self._opened().session_end())
 
 
+class AsyncProposals:
+    """The proposals of agents, awaited."""
+
+    def __init__(self, opened: Callable[[], ProposalBox], workers: Workers) -> None:
+        self._opened = opened
+        self._workers = workers
+
+    async def list(self, *, decided: bool = False) -> tuple[Proposal, ...]:
+        """Return the pending proposals, the oldest first; with `decided`, the others too."""
+        return await self._workers.run(lambda: self._opened().list(decided=decided))
+
+    async def get(self, proposal_id: str) -> Proposal:
+        """Return a proposal; raises ReviewError if there is none with this id."""
+        return await self._workers.run(lambda: self._opened().get(proposal_id))
+
+    async def accept(
+        self, proposal_id: str, numbers: Iterable[int] | None = None
+    ) -> Proposal | NoLongerApplies:
+        """Write hunks to their files, all pending ones by default."""
+        return await self._workers.run(lambda: self._opened().accept(proposal_id, numbers))
+
+    async def reject(
+        self, proposal_id: str, numbers: Iterable[int] | None = None, *, reason: str = ""
+    ) -> Proposal:
+        """Reject hunks, all pending ones by default; they are not proposed again."""
+        return await self._workers.run(
+            lambda: self._opened().reject(proposal_id, numbers, reason=reason)
+        )
+
+    async def edit(self, proposal_id: str, number: int, new: str) -> Proposal:
+        """Change what a pending hunk writes."""
+        return await self._workers.run(lambda: self._opened().edit(proposal_id, number, new))
+
+
 class AsyncMemory:
     """A memory for programs with an event loop.
 
@@ -245,6 +282,11 @@ class AsyncMemory:
     @property
     def slot(self) -> SlotParts:
         return self._opened.slot
+
+    @property
+    def review(self) -> AsyncProposals:
+        """The changes that agents have proposed, for the user to accept, reject or edit."""
+        return AsyncProposals(lambda: self._opened.review, self._workers)
 
     search = _awaited(Memory.search, cancellable=True)
     recall = _awaited(Memory.recall, cancellable=True)

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from clawmark.composition.slot import SlotParts
     from clawmark.model import reports
     from clawmark.model.documents import Excerpt, Written
+    from clawmark.model.provenance import Origin
 
 # Imports inside the methods below are late because a cold `clawmark search` needs none of them.
 
@@ -201,14 +202,21 @@ class Memory(Upkeep):
         )
 
     def append(
-        self, text: str, *, to: str = "", day: str = "", at: datetime | None = None
+        self,
+        text: str,
+        *,
+        to: str = "",
+        day: str = "",
+        at: datetime | None = None,
+        origin: Origin | None = None,
     ) -> Written:
         """Add an entry to the log of a day (today's by default), or to the file `to`; it is on disk
         when this returns.
 
         An entry of today's log starts with the time; `at` is that time, for a caller that has
         called `now` already. Only text with redaction masks is refused. `check_note` applies the
-        write gate that agents and `clawmark remember` have."""
+        write gate that agents and `clawmark remember` have. `origin` says who writes, by default
+        the user; what an agent writes may be kept as a proposal, which raises KeptForReview."""
         from clawmark.text.write_check import check_write
         from clawmark.workspace.daily import format_entry
 
@@ -216,11 +224,12 @@ class Memory(Upkeep):
         if problem is not None:
             raise WorkspaceError(problem.message, hint=problem.hint)
         if to:
-            return self.workspace.append(to, format_entry(text))
+            return self.workspace.append(to, format_entry(text), origin=origin)
         moment = at or self._now()  # read once, so that the day and the time agree
         today = moment.date().isoformat()
         has_time = self.settings.memory.daily_log.times and day in ("", today)
-        return self.workspace.remember(text, day or today, f"{moment:%H:%M}" if has_time else "")
+        time = f"{moment:%H:%M}" if has_time else ""
+        return self.workspace.remember(text, day or today, time, origin=origin)
 
     def check_note(self, text: str, *, to: str = "", day: str = "") -> Refusal | None:
         """Return why the write gate refuses an entry (a duplicate, a secret, noise …), or None.
@@ -230,7 +239,15 @@ class Memory(Upkeep):
         """
         return agent_parts.make_notebook(self).check(text, to, day or self.today())
 
-    def replace(self, path: str, text: str, base_hash: str, *, force: bool = False) -> str:
+    def replace(
+        self,
+        path: str,
+        text: str,
+        base_hash: str,
+        *,
+        force: bool = False,
+        origin: Origin | None = None,
+    ) -> str:
         """Replace the text that has `base_hash` ("" for a new file), and return the new hash.
 
         `WriteConflict` names both hashes when the file has changed since. The last three texts are
@@ -242,7 +259,7 @@ class Memory(Upkeep):
         # With another hash, `replace` below reports the conflict.
         if current is None or current.hash == base_hash:
             check_replacement(path, text, current.text if current is not None else "", force=force)
-        return self.workspace.replace(path, text, base_hash)
+        return self.workspace.replace(path, text, base_hash, origin=origin)
 
     def plan(self, *, force: bool = False) -> tuple[SyncPlan, Scan]:
         """Return what `sync` would do now."""

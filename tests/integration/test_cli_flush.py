@@ -222,8 +222,8 @@ def test_a_proposal_for_a_page_that_changed_since_is_not_written(
     ran = place.run("flush", "--curate", "--apply", env=env())
     assert (
         ran.code == 4
-        and "changed since the proposal" in ran.err
-        and "flush --curate --dry-run" in ran.err
+        and "no longer applies to MEMORY.md" in ran.err
+        and "clawmark review edit p1 --hunk 1" in ran.err
     )
     assert (place.workspace / "MEMORY.md").read_text(encoding="utf-8") == "# Edited meanwhile\n"
 

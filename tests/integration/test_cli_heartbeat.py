@@ -45,17 +45,20 @@ def test_the_command_says_ok_shows_a_diff_and_applies_it(place: Place, server: C
     server.script([CHANGE, OK])
     shown = place.run("heartbeat", env=env)
     assert shown.code == 0 and f"\n+{NEW}\n" in shown.out
-    assert shown.out.endswith(
-        "Nothing is written. To accept the changes: clawmark heartbeat --apply\n"
-    )
+    assert shown.out.endswith("Nothing is written. To decide about the changes: clawmark review\n")
     quiet = place.run("heartbeat", "--quiet", env=env)
     assert (quiet.code, quiet.out, quiet.err) == (0, "", "")
     nothing = place.run("heartbeat", env=env)
     assert (nothing.code, nothing.out) == (0, "HEARTBEAT_OK\n")
     assert "Nothing has changed" in nothing.err and "is waiting" in nothing.err
-    applied = place.run("heartbeat", "--apply", "--json", env=env)
-    assert applied.code == 0 and applied.json()["applied"] is True
+    waits = place.run("heartbeat", "--apply", "--json", env=env)
+    assert waits.code == 0 and waits.json()["applied"] is False
+    assert waits.json()["proposals"] == ["p1"]
+    assert (place.workspace / "MEMORY.md").read_text() == PAGE
+    assert place.run("review", "accept", "p1").code == 0
     assert (place.workspace / "MEMORY.md").read_text() == CHANGED
+    server.script([OK])
+    assert place.run("heartbeat", env=env).out == "HEARTBEAT_OK\n"
     done = place.run("heartbeat", "--json", env=env)
     assert done.json() == {
         "status": "HEARTBEAT_OK",
@@ -65,10 +68,11 @@ def test_the_command_says_ok_shows_a_diff_and_applies_it(place: Place, server: C
         "reasons": [],
         "applied": False,
         "waiting": False,
+        "proposals": [],
         "note": "",
         "tokens": {"input": 0, "output": 0},
     }
-    assert len(server.seen) == 2
+    assert len(server.seen) == 3
 
 
 def test_without_a_model_the_command_says_so(place: Place) -> None:
@@ -118,6 +122,7 @@ def test_a_second_heartbeat_says_that_one_is_running(place: Place, server: ChatS
         first.kill()
         first.communicate(timeout=HANG_SECONDS)
     server.script([CHANGE, OK])
+    place.run("config", "set", "memory.review", "off")
     assert place.run("heartbeat", "--apply", env=environment(server)).code == 0
     assert (place.workspace / "MEMORY.md").read_text() == CHANGED
 
@@ -136,7 +141,10 @@ def hook(event, arguments):
         count += 1
         if count == at:
             os.kill(os.getpid(), signal.SIGKILL)
-memory = Memory.open(workspace, state_dir=state, provider="none", background=False)
+memory = Memory.open(
+    workspace, state_dir=state, provider="none", background=False,
+    overrides={"memory.review": "off"},
+)
 sys.addaudithook(hook)
 memory.heartbeat(completer=model, apply=True)
 """
@@ -159,13 +167,17 @@ def test_a_heartbeat_killed_at_any_step_is_repeated_and_loses_nothing(
         assert done.returncode == -signal.SIGKILL
         server.script([CHANGE, OK] if page.read_text() == PAGE else [OK])
         with Memory.open(
-            folder / "ws", state_dir=folder / "state", provider="none", background=False
+            folder / "ws",
+            state_dir=folder / "state",
+            provider="none",
+            background=False,
+            overrides={"memory.review": "off"},
         ) as memory:
             model = choose_completer(f"scripted@{server.openai_url}", {})
             memory.heartbeat(completer=model, apply=True)
             assert page.read_text() == CHANGED, at
             assert memory.heartbeat(completer=model, apply=True).is_ok
-    assert 3 < at < 39, "every step of a whole heartbeat was a place to be killed at"
+    assert 2 < at < 39, "every step of a whole heartbeat was a place to be killed at"
 
 
 def test_openclaws_keys_act_or_warn(place: Place, server: ChatServer) -> None:

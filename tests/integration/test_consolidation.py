@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -184,6 +186,22 @@ def test_contradictions_are_gone_once_they_are_marked(sample: Memory) -> None:
     assert sample.contradictions() == ()
 
 
+def test_a_search_does_not_load_consolidation(memory: Memory, tmp_path: Path) -> None:
+    memory.append("The heron nests by the mill.")
+    command = (
+        "import sys; from clawmark.cli import main; main(sys.argv[1:]);"
+        "print([name for name in sys.modules if 'consolidation' in name or 'history' in name])"
+    )
+    place = ["-w", memory.places.workspace, "--state-dir", str(tmp_path / "state")]
+    done = subprocess.run(
+        [sys.executable, "-c", command, "search", "heron", *place],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout.splitlines()[-1] == "['clawmark.config.schema.consolidation']"
+
+
 # --- The heartbeat ---
 
 
@@ -197,6 +215,7 @@ def test_a_heartbeat_consolidates_when_it_is_due_and_writes_no_page(
     overrides = {
         "memory.consolidation.every": "24h",
         "agents.defaults.heartbeat.curation": "apply",
+        "memory.review": "off",
     }
     with Memory.open(
         root, state_dir=tmp_path / "state", provider="none", clock=clock, overrides=overrides

@@ -59,8 +59,9 @@ class Scene:
     def page(self) -> str:
         return (self.workspace / "MEMORY.md").read_text(encoding="utf-8")
 
-    def memory(self, **settings: object) -> Memory:
+    def memory(self, review: str = "off", **settings: object) -> Memory:
         overrides = {f"agents.defaults.heartbeat.{key}": value for key, value in settings.items()}
+        overrides["memory.review"] = review
         return Memory.open(
             self.workspace,
             state_dir=self.folder / "state",
@@ -71,12 +72,17 @@ class Scene:
         )
 
     def beat(
-        self, *turns: Turn, apply: bool = False, force: bool = False, **settings: object
+        self,
+        *turns: Turn,
+        apply: bool = False,
+        force: bool = False,
+        review: str = "off",
+        **settings: object,
     ) -> HeartbeatReport:
         """Run one heartbeat in which the model does this."""
         self.server.script(turns)
         model = choose_completer(f"scripted@{self.server.openai_url}", {})
-        with self.memory(**settings) as memory:
+        with self.memory(review, **settings) as memory:
             return memory.heartbeat(completer=model, apply=apply, force=force)
 
     @property
@@ -231,12 +237,41 @@ def test_curation_is_applied_by_the_setting(scene: Scene) -> None:
     assert scene.requests == 2
 
 
-def test_a_newer_proposal_replaces_the_one_that_waits(scene: Scene) -> None:
+def test_two_proposals_that_wait_are_both_accepted(scene: Scene) -> None:
     scene.beat(CHANGE, OK)
     scene.write("memory/2026-11-15.md", "- 10:00 Bob is the plumber.\n")
-    scene.beat(call("propose_change", new="- Bob: plumber.", because="today"), OK)
+    report = scene.beat(call("propose_change", new="- Bob: plumber.", because="today"), OK)
+    assert report.waiting == ("p1", "p2")
     assert scene.beat(apply=True).applied
-    assert scene.page == PAGE + "- Bob: plumber.\n"
+    assert scene.page == CHANGED + "- Bob: plumber.\n"
+
+
+def test_the_same_proposal_is_not_stored_twice(scene: Scene) -> None:
+    scene.beat(CHANGE, OK)
+    scene.write("memory/2026-11-15.md", "- 10:00 Bob is the plumber.\n")
+    assert scene.beat(CHANGE, OK).waiting == ("p1",)
+
+
+def test_a_rejected_change_is_not_proposed_again(scene: Scene) -> None:
+    scene.beat(CHANGE, OK)
+    with scene.memory() as memory:
+        memory.review.reject("p1")
+    scene.write("memory/2026-11-15.md", "- 10:00 Bob is the plumber.\n")
+    report = scene.beat(CHANGE, OK)
+    assert not report.is_waiting and report.is_ok
+    assert report.note == "It proposed only what the user has rejected before."
+
+
+@pytest.mark.parametrize("policy", ["curated", "all"])
+def test_a_heartbeat_that_would_apply_waits_for_the_review(scene: Scene, policy: str) -> None:
+    report = scene.beat(CHANGE, OK, apply=True, review=policy)
+    assert not report.applied and report.waiting == ("p1",) and scene.page == PAGE
+    assert "memory.review" in report.note
+    again = scene.beat(curation="apply", review=policy)
+    assert again.because == "nothing-changed" and again.is_waiting and scene.page == PAGE
+    with scene.memory(policy) as memory:
+        memory.review.accept("p1")
+    assert scene.page == CHANGED
 
 
 def test_a_heartbeat_without_changes_keeps_the_proposal_that_waits(scene: Scene) -> None:
@@ -246,17 +281,22 @@ def test_a_heartbeat_without_changes_keeps_the_proposal_that_waits(scene: Scene)
     assert scene.beat(apply=True).applied and scene.page == CHANGED
 
 
-def test_a_proposal_for_an_older_page_is_dropped_and_made_again(scene: Scene) -> None:
+def test_a_proposal_still_applies_to_a_page_that_was_edited_elsewhere(scene: Scene) -> None:
     scene.beat(CHANGE, OK)
     edited = PAGE + "- Written by hand.\n"
     scene.write("MEMORY.md", edited)
-    report = scene.beat(CHANGE, OK, apply=True)
-    assert (report.because, report.applied) == ("reviewed", True)
+    report = scene.beat(apply=True)
+    assert (report.because, report.applied) == ("accepted", True)
     assert scene.page == edited.replace("- Billing runs on MySQL.", NEW)
-    scene.write("MEMORY.md", PAGE)
+
+
+def test_a_proposal_whose_lines_are_gone_waits_for_a_person(scene: Scene) -> None:
     scene.beat(CHANGE, OK)
+    edited = PAGE.replace("- Billing runs on MySQL.\n", "")
     scene.write("MEMORY.md", edited)
-    assert not scene.beat(OK).is_waiting
+    report = scene.beat(OK, apply=True)
+    assert not report.applied and report.is_waiting and scene.page == edited
+    assert "no longer applies" in report.note
 
 
 def test_an_edit_during_the_heartbeat_wins(scene: Scene) -> None:
@@ -270,7 +310,7 @@ def test_an_edit_during_the_heartbeat_wins(scene: Scene) -> None:
 
     scene.server.script(answer)
     model = choose_completer(f"scripted@{scene.server.openai_url}", {})
-    with scene.memory(curation="apply") as memory:
+    with scene.memory("off", curation="apply") as memory:
         report = memory.heartbeat(completer=model)
     assert scene.page == edited
     assert not report.applied and not report.is_waiting and "next one reviews" in report.note

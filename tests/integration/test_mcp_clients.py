@@ -179,8 +179,11 @@ def test_memory_files_are_resources(connect: Connect, place: Place, mode: str) -
                 assert content.text == (place.workspace / name).read_text(encoding="utf-8")
             (cited,) = (await client.read_resource("memory://memory/2026-11-15.md#L4")).contents
             assert cited.text == "- The router got a new cable."
-            (template,) = (await client.list_resource_templates()).resource_templates
-            assert template.uri_template == "memory://{+path}"
+            templates = (await client.list_resource_templates()).resource_templates
+            assert [one.uri_template for one in templates] == [
+                "memory://{+path}",
+                "clawmark://proposals/{id}",
+            ]
             for uri in (
                 "memory://../secret.md",
                 "memory://memory/none.md",
@@ -190,6 +193,28 @@ def test_memory_files_are_resources(connect: Connect, place: Place, mode: str) -
             ):
                 with pytest.raises(MCPError):
                     await client.read_resource(uri)
+
+    run(work())
+
+
+def test_proposals_that_wait_are_resources(connect: Connect, place: Place) -> None:
+    async def work() -> None:
+        async with connect() as client:
+            with pytest.raises(MCPError, match="no proposal"):
+                await client.read_resource("clawmark://proposals/p1")
+            arguments = {"text": "Ann keeps bees on the roof.", "to": "MEMORY.md"}
+            answer = await client.call_tool("memory_append", arguments)
+            told = json.loads(answer.content[0].text)
+            assert (told["written"], told["proposal"]) == (False, "p1")
+            assert "`clawmark review`" in told["note"]
+            assert "bees" not in (place.workspace / "MEMORY.md").read_text(encoding="utf-8")
+            listed = [one.uri for one in (await client.list_resources()).resources]
+            assert listed[-1] == "clawmark://proposals"
+            (summary,) = (await client.read_resource("clawmark://proposals")).contents
+            assert "bees" not in summary.text
+            assert json.loads(summary.text)["proposals"][0]["uri"] == "clawmark://proposals/p1"
+            (one,) = (await client.read_resource("clawmark://proposals/p1")).contents
+            assert "bees" in json.loads(one.text)["hunks"][0]["new"]
 
     run(work())
 

@@ -31,7 +31,9 @@ from langgraph.store.base import (
 from clawmark.adapters.store_files import Stored, item_path, names_path, parse, render, satisfies
 from clawmark.memory import Memory
 from clawmark.model.errors import ClawmarkError, WriteConflict
+from clawmark.model.provenance import Origin
 
+BY_AGENT = Origin(actor="agent", kind="tool", trust="agent", source="LangGraph store")
 _ATTEMPTS = 5
 _FIRST_ASKED = 50
 _MOST_ASKED = 5000
@@ -88,7 +90,7 @@ class MemoryStore(BaseStore):
     def _put(self, op: PutOp) -> None:
         path, workspace = item_path(self._root, op.namespace, op.key), self._memory.workspace
         if op.value is None:
-            workspace.delete(path)
+            workspace.delete(path, origin=BY_AGENT)
             return
         for attempt in range(1, _ATTEMPTS + 1):
             before, now = workspace.read_exact(path), datetime.now(UTC)
@@ -111,7 +113,8 @@ class MemoryStore(BaseStore):
                 indexed=op.index is not False,
             )
             try:
-                workspace.replace(path, render(new), before.hash if before is not None else "")
+                base_hash = before.hash if before is not None else ""
+                workspace.replace(path, render(new), base_hash, origin=BY_AGENT)
                 return
             except WriteConflict:
                 if attempt == _ATTEMPTS:

@@ -11,12 +11,14 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from clawmark.model.errors import NotText, PathDenied, WorkspaceError, WriteConflict
+from clawmark.model.provenance import Origin
 from clawmark.workspace import Workspace
 from clawmark.workspace.guard import shown
 from clawmark.workspace.places import is_markdown
 from clawmark.workspace.tree import Entry, Exact
 
 ROOT = "/memories"
+BY_AGENT = Origin(actor="agent", kind="tool", trust="agent", source="memory tool")
 MOST_LINES = 999_999
 _LEVELS = 2
 _ATTEMPTS = 5
@@ -73,7 +75,7 @@ class Memories:
         try:
             if not named.file or self._folder(named) is not None:
                 raise _exists(path)
-            self._workspace.replace(named.file, text, "")
+            self._workspace.replace(named.file, text, "", origin=BY_AGENT)
         except WriteConflict as conflict:
             raise _exists(path) from conflict
         except PathDenied as denied:
@@ -134,7 +136,7 @@ class Memories:
         if named.is_root:
             raise WorkspaceError(f"Cannot delete the {ROOT} directory itself")
         place = self._place(named)
-        if not place or not self._workspace.delete(place):
+        if not place or not self._workspace.delete(place, origin=BY_AGENT):
             raise WorkspaceError(f"The path {path} does not exist")
         return f"Successfully deleted {path}"
 
@@ -152,7 +154,7 @@ class Memories:
         if not to:
             raise WorkspaceError(f"The destination {new} is a folder's name, and {old} is a file")
         try:
-            self._workspace.rename(place, to)
+            self._workspace.rename(place, to, origin=BY_AGENT)
         except WriteConflict as conflict:
             raise WorkspaceError(f"The destination {new} already exists") from conflict
         except PathDenied as denied:
@@ -204,7 +206,7 @@ class Memories:
             before = self._read(named)
             after = change(before.text)
             try:
-                self._workspace.replace(named.file, after, before.hash)
+                self._workspace.replace(named.file, after, before.hash, origin=BY_AGENT)
             except WriteConflict:
                 if attempt == _ATTEMPTS:
                     raise

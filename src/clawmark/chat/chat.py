@@ -91,7 +91,9 @@ class Chat:
         self.conversation = conversation
         self.history = History()
         self._files = FileTools(
-            memory.places.workspace, os.path.join(memory.places.state_dir, "locks")
+            memory.places.workspace,
+            os.path.join(memory.places.state_dir, "locks"),
+            memory.workspace,
         )
         self._chat_type = conversation.state().entry.chat_type
         access = session_access(

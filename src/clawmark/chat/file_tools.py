@@ -18,18 +18,20 @@ from clawmark.agent.tools.arguments import read_arguments, text_argument, whole_
 from clawmark.agent.tools.base import Payload, Tool, complaint, log_unexpected
 from clawmark.agent.tools.gate import refuse
 from clawmark.model.errors import ClawmarkError, PathDenied, ToolInputError, WorkspaceError
+from clawmark.model.provenance import Origin
 from clawmark.text.chunking.tokens import well_formed
 from clawmark.text.secrets.redact import Redactor, has_mask
 from clawmark.text.untrusted.origin_labels import without_comments
 from clawmark.text.untrusted.recalled_blocks import has_recalled
 from clawmark.text.write_check import FileText
-from clawmark.workspace import write
+from clawmark.workspace import Workspace, write
 from clawmark.workspace.bootstrap import RITUAL
 from clawmark.workspace.guard import Folder, open_root, reason_of, shown, split_relative
 from clawmark.workspace.places import is_markdown
 from clawmark.workspace.read import absent, decode, excerpt, read_bytes
 from clawmark.workspace.write_lock import locked
 
+BY_AGENT = Origin(actor="agent", kind="tool", trust="agent", source="file_edit")
 MAX_WRITTEN_CHARS = 100_000
 MAX_READ_LINES, MAX_READ_CHARS = 400, 20_000
 """The most that one call of file_read returns."""
@@ -47,9 +49,11 @@ class _File(NamedTuple):
 class FileTools:
     """The tools for the files of one workspace, for one conversation."""
 
-    def __init__(self, root: str, lock_dir: str) -> None:
+    def __init__(self, root: str, lock_dir: str, workspace: Workspace | None = None) -> None:
         self.root = os.path.realpath(root)
         self._lock_dir = lock_dir
+        self._workspace = workspace
+        """Keeps changes of memory files that the user has to accept first."""
         self._seen: dict[str, str] = {}
         """The hash of each file in the version that the model has seen in full."""
 
@@ -131,7 +135,10 @@ class FileTools:
                 )
             if _is_memory(path) and new.strip():
                 _check_gate(new, path)
-            return self._put(root, path, now.text.replace(old, new), now.hash)
+            text = now.text.replace(old, new)
+            if _is_memory(path) and self._workspace is not None:
+                self._workspace.hold(BY_AGENT, "replace", path, text, base_hash=now.hash)
+            return self._put(root, path, text, now.hash)
 
     def _delete(self, arguments: Arguments) -> Payload:
         with self._opened(_path(arguments)) as (root, path):

@@ -22,6 +22,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "ls": ("Use", "List the memory files with their entries, size and last change"),
     "recent": ("Use", "Print the newest entries, newest first"),
     "edit": ("Use", "Edit a memory file in your editor"),
+    "review": ("Use", "Decide about the changes that agents want to make to the memory"),
     "chat": ("Use", "Chat with an agent that remembers, in the terminal"),
     "flush": ("Use", "Save what matters in a conversation, or curate MEMORY.md"),
     "consolidate": ("Use", "Propose how to keep MEMORY.md short and true, from the daily logs"),

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from clawmark.engine.search.rerank import RerankStep
     from clawmark.engine.sync.media import MediaSync
     from clawmark.history.journal import Journal
+    from clawmark.model.provenance import WriteReview
     from clawmark.text.secrets.redact import Redactor
     from clawmark.workspace.transcripts.files import TranscriptFiles
 
@@ -70,6 +71,7 @@ def build(
         media=_media_rules(options.multimodal),
         counts=counts,
         journal=lambda: make_journal(places, loaded.settings),
+        review=lambda: _write_review(places, loaded.settings, workspace),
     )
     if options.store.path:
         refuse_other_file(places.index_path)
@@ -131,6 +133,14 @@ def make_journal(places: Places, settings: Settings) -> Journal:
     """Return the journal of an agent's writes."""
     # Imported here: a search writes nothing.
     made: Journal = import_module("clawmark.composition.records").make_journal(places, settings)
+    return made
+
+
+def _write_review(places: Places, settings: Settings, workspace: Workspace) -> WriteReview:
+    """Return what keeps the writes of agents for the user's decision."""
+    # Imported here: a search writes nothing.
+    parts = import_module("clawmark.composition.review")
+    made: WriteReview = parts.make_write_review(places, settings, workspace)
     return made
 
 

@@ -36,7 +36,9 @@ def make_notebook(memory: Memory) -> Notebook:
     return Notebook(
         now=memory.now,
         read_lines=memory.workspace.read_lines,
-        append=lambda entry, to, moment: memory.append(entry, to=to, at=moment),
+        append=lambda entry, to, moment, origin: memory.append(
+            entry, to=to, at=moment, origin=origin
+        ),
         redactor=redactor_of(memory.settings.memory_search),
     )
 

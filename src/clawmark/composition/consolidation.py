@@ -16,7 +16,6 @@ from clawmark.agent.consolidation.run import (
 from clawmark.agent.consolidation.superseded import Contradiction
 from clawmark.agent.consolidation.usage import UsageCounts
 from clawmark.agent.models.completer import Completer
-from clawmark.agent.review.box import ProposalBox
 from clawmark.agent.session.setup import configured_model, needed_model
 from clawmark.composition import make_journal, redactor_of
 from clawmark.composition.usage import usage_file
@@ -46,7 +45,7 @@ def make_consolidation(memory: Memory) -> ConsolidationParts:
             written_on=lambda text: _written_on(records, text),
             is_forgotten=lambda text: False,
         ),
-        box=ProposalBox(_folder(memory.places, "proposals"), memory.now, memory.workspace),
+        box=memory.review,
         now=memory.now,
         min_days=options.min_days,
         used_days=lambda entry: used_days(entry.text),

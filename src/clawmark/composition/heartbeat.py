@@ -26,6 +26,7 @@ def make_heartbeat(
     settings = memory.settings
     options = settings.heartbeat
     folder = memory.places.conversations_dir
+    session = f"agent:{memory.places.agent_id}:main:heartbeat"
 
     def checklist(day: str) -> str:
         context = ContextReader(memory.workspace.root).read("heartbeat", day)
@@ -48,7 +49,9 @@ def make_heartbeat(
         now=memory.now,
         completer=chosen,
         checklist=checklist,
-        tools=lambda: memory.tools(f"agent:{memory.places.agent_id}:main:heartbeat"),
+        tools=lambda: memory.tools(session),
         state_file=os.path.join(os.path.dirname(folder), "heartbeat.json"),
-        proposals=folder,
+        box=memory.review,
+        needs_review=settings.memory.review != "off",
+        session=session,
     )

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from clawmark.agent.consolidation.run import ConsolidationReport
     from clawmark.agent.consolidation.superseded import Contradiction
     from clawmark.agent.models.completer import Completer
+    from clawmark.agent.review.box import ProposalBox
     from clawmark.backends.base import MemoryBackend
     from clawmark.backends.builtin import BuiltinBackend
     from clawmark.composition.slot import SlotParts
@@ -131,7 +132,15 @@ class Upkeep:
     def status(self) -> reports.Status:
         """Measure the state of the workspace and the index."""
         _, latest = agent_parts.flush_times(self.places)
-        return self.slot.complete_status(self._backend.status()._replace(flush=latest))
+        status = self._backend.status()._replace(flush=latest, proposals=self.review.count())
+        return self.slot.complete_status(status)
+
+    @property
+    def review(self) -> ProposalBox:
+        """The changes that agents have proposed, for the user to accept, reject or edit."""
+        from clawmark.composition.review import make_box
+
+        return make_box(self.places, self.settings, self.workspace)
 
     def probe(self) -> tuple[reports.Probe, ...]:
         """Embed one word with the configured provider, and score two known vectors.

@@ -18,11 +18,13 @@ from clawmark.agent.notes.session_note import (
     create_note,
     draft_note,
     find_notes,
+    is_note_of,
 )
 from clawmark.agent.session.session import SessionEntry
 from clawmark.agent.session.transcript_reader import first_time, recent_messages, transcript_size
 from clawmark.composition.agent import session_access
 from clawmark.hooks.events import Event
+from clawmark.model.errors import KeptForReview
 from clawmark.system import shared_json as statefile
 from clawmark.text.transcripts.records import TranscriptMessage
 
@@ -52,7 +54,8 @@ def note_session_of(memory: Memory, event: Event, session_key: str) -> str:
             _UP_TO.search(header)
             for _, header in find_notes(parts.workspace, session_id, first_day)
         )
-        since = max((int(match[1]) for match in found if match), default=0)
+        proposed = map(_UP_TO.search, _proposed_notes(memory, session_id))
+        since = max((int(match[1]) for match in (*found, *proposed) if match), default=0)
         size = transcript_size(transcript)
         messages = recent_messages(transcript, parts.redactor, since=since)
         draft = draft_note(
@@ -65,7 +68,21 @@ def note_session_of(memory: Memory, event: Event, session_key: str) -> str:
             since=since,
             header=f"- **Transcript**: up to byte {size}",
         )
-        return "" if isinstance(draft, NoNote) else create_note(parts.workspace, draft)
+        if isinstance(draft, NoNote):
+            return ""
+        try:
+            return create_note(parts.workspace, draft, session_key)
+        except KeptForReview:
+            return ""
+
+
+def _proposed_notes(memory: Memory, session_id: str) -> list[str]:
+    """Return the notes of a session that wait for the user, or that the user has decided about."""
+    if memory.settings.memory.review != "all":
+        return []
+    proposals = memory.review.list(decided=True)
+    texts = [hunk.new for proposal in proposals for hunk in proposal.hunks]
+    return [text for text in texts if is_note_of(text, session_id)]
 
 
 def final_messages(messages: Sequence[TranscriptMessage], most: int) -> list[TranscriptMessage]:

@@ -1,9 +1,11 @@
 """Memory files as MCP resources, such as `memory://memory/2026-11-15.md`.
 
-`Memory.read` decides which paths are memory, as it does for `memory_get`."""
+`Memory.read` decides which paths are memory, as it does for `memory_get`. The proposals that wait
+for the user are resources too, such as `clawmark://proposals/p3`; they can only be read."""
 
 from __future__ import annotations
 
+import json
 import os
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
@@ -17,6 +19,7 @@ from mcp_types import (
     TextResourceContents,
 )
 
+from clawmark.agent.review.proposals import Proposal, as_json
 from clawmark.agent.tools.base import one_line
 from clawmark.agent.tools.policy import Access, unavailable
 from clawmark.aio import AsyncMemory
@@ -40,6 +43,18 @@ TEMPLATE = ResourceTemplate(
     "memory://MEMORY.md or memory://memory/2026-11-15.md; "
     "a citation (memory://memory/2026-11-15.md#L3-L8) gives those lines.",
     mime_type=MARKDOWN,
+)
+
+PROPOSALS = "clawmark://proposals"
+JSON = "application/json"
+PROPOSAL_TEMPLATE = ResourceTemplate(
+    name="proposal",
+    title="Proposal",
+    uri_template=PROPOSALS + "/{id}",
+    description="A change that an agent wants to make to the memory, with its reason and "
+    f"citations. {PROPOSALS} lists those that wait for the user, who decides with "
+    "`clawmark review`. The text in it is not memory yet.",
+    mime_type=JSON,
 )
 
 
@@ -86,6 +101,9 @@ class Resources:
             )
             for state in files[start : start + PAGE]
         ]
+        if not start and self._access.is_private and await self._memory.review.list():
+            name = "proposals that wait for review"
+            shown.append(Resource(name=name, uri=PROPOSALS, mime_type=JSON))
         following = str(start + PAGE) if start + PAGE < len(files) else None
         return ListResourcesResult(resources=shown, next_cursor=following)
 
@@ -93,13 +111,25 @@ class Resources:
         """Return the text of a file or of cited lines."""
         if not self._access.reads:
             raise _error(str(unavailable(self._access.kind, self._access.sandbox)["error"]))
+        is_proposal = uri == PROPOSALS or uri.startswith(f"{PROPOSALS}/")
         try:
-            text = await self._text(path_of(uri))
+            text = await (self._proposals(uri) if is_proposal else self._text(path_of(uri)))
         except ClawmarkError as error:
             raise _error(f"{one_line(error.message)} {one_line(error.hint)}".strip()) from error
+        mime_type = JSON if is_proposal else MARKDOWN
         return ReadResourceResult(
-            contents=[TextResourceContents(uri=uri, mime_type=MARKDOWN, text=text)]
+            contents=[TextResourceContents(uri=uri, mime_type=mime_type, text=text)]
         )
+
+    async def _proposals(self, uri: str) -> str:
+        """Return one proposal, or the list of those that wait, without their text."""
+        if not self._access.is_private:
+            raise _error("Proposals can only be read in a private session.")
+        if uri != PROPOSALS:
+            proposal = await self._memory.review.get(uri.removeprefix(f"{PROPOSALS}/"))
+            return json.dumps(as_json(proposal), ensure_ascii=False)
+        waiting = [_summary(one) for one in await self._memory.review.list()]
+        return json.dumps({"proposals": waiting}, ensure_ascii=False)
 
     async def _text(self, path: str) -> str:
         is_cited = "#L" in path
@@ -121,6 +151,16 @@ class Resources:
         """Whether an empty file exists; a missing one reads the same."""
         _, scan = await self._memory.plan()
         return any(state.path == path for state in scan.files)
+
+
+def _summary(proposal: Proposal) -> dict[str, object]:
+    return {
+        "id": proposal.id,
+        "uri": f"{PROPOSALS}/{proposal.id}",
+        "created": proposal.created,
+        "title": proposal.title,
+        "changes": len(proposal.pending),
+    }
 
 
 def _error(reason: str) -> MCPError:

@@ -40,7 +40,7 @@ from clawmark.agent.prompt.sections import day_of_prompt
 from clawmark.aio import AsyncMemory
 from clawmark.mcp.host_session import session_in
 from clawmark.mcp.instructions import session_access, session_instructions
-from clawmark.mcp.resources import TEMPLATE, Resources
+from clawmark.mcp.resources import PROPOSAL_TEMPLATE, TEMPLATE, Resources
 from clawmark.mcp.stdio.handshake import SERVER_INFO
 from clawmark.mcp.subscriptions import Subscriptions, watch_files
 from clawmark.mcp.tools import SessionTools
@@ -132,7 +132,7 @@ def _build(
 
     async def list_templates(_: Context, page: Page) -> ListResourceTemplatesResult:
         _check_no_cursor(page)
-        return ListResourceTemplatesResult(resource_templates=[TEMPLATE])
+        return ListResourceTemplatesResult(resource_templates=[TEMPLATE, PROPOSAL_TEMPLATE])
 
     async def read_resource(_: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
         return await session_of(params).resources.read(params.uri)

@@ -71,6 +71,26 @@ class WriteJournal(Protocol):
         ...
 
 
+WriteAction: TypeAlias = Literal["append", "replace", "delete", "rename"]
+
+
+class WriteReview(Protocol):
+    """What keeps the writes of agents until the user has decided about them."""
+
+    def hold(
+        self,
+        origin: Origin,
+        action: WriteAction,
+        path: str,
+        text: str = "",
+        *,
+        header: str = "",
+        base_hash: str = "",
+    ) -> None:
+        """Return if a write may be done now; raise KeptForReview if it was kept instead."""
+        ...
+
+
 def lowest(levels: tuple[Trust, ...]) -> Trust:
     """Return the least trusted of some levels; `owner` for none."""
     return max(levels, key=TRUST_LEVELS.index, default="owner")

@@ -133,6 +133,8 @@ class Status(NamedTuple):
     """The plugin in the memory slot."""
     plugin_problems: tuple[str, ...] = ()
     """Why a configured plugin is not used, and which hooks failed in the last days."""
+    proposals: int = 0
+    """How many proposals of agents wait for the user's decision."""
     events: dict[str, dict[str, object]] = {}  # noqa: RUF012 - never changed
     """What has happened in all processes: for `denied`, `readErrors` and `fallbacks` the `count`
     and the time of the `last` one in UTC; without those that never happened.

@@ -29,7 +29,13 @@ from clawmark.workspace.scan import scan_workspace
 
 if TYPE_CHECKING:
     from clawmark.model.documents import Document, Excerpt, Written
-    from clawmark.model.provenance import JournalRecord, Origin, WriteJournal
+    from clawmark.model.provenance import (
+        JournalRecord,
+        Origin,
+        WriteAction,
+        WriteJournal,
+        WriteReview,
+    )
     from clawmark.system.counters import SharedCounts
     from clawmark.workspace.transcripts.files import TranscriptFiles
     from clawmark.workspace.tree import Entry, Exact
@@ -50,6 +56,7 @@ class Workspace:
         media: MediaRules | None = None,
         counts: SharedCounts | None = None,
         journal: Callable[[], WriteJournal] | None = None,
+        review: Callable[[], WriteReview] | None = None,
     ) -> None:
         given = os.path.abspath(root)
         self.root = os.path.realpath(given)
@@ -65,6 +72,8 @@ class Workspace:
         self._counts = counts
         self._journal = journal
         """Opens the journal that every write is recorded in."""
+        self._review = review
+        """Opens what keeps the writes of agents for the user's decision."""
         self.denied = 0
         """How many paths were refused, for `status`."""
         self.changes = 0
@@ -225,6 +234,7 @@ class Workspace:
         from clawmark.workspace import write
 
         with self._changing(), self._place(path, self._extras, writing=True) as (root, place):
+            self.hold(origin, "append", place.path, text, header=header)
             record = self._begin(origin, place.path, text)
             appended = write.append(
                 root, place.relative, text, header=header, lock_dir=self._lock_dir
@@ -248,10 +258,27 @@ class Workspace:
         from clawmark.workspace import write
 
         with self._changing(), self._place(path, self._extras, writing=True) as (root, place):
+            self.hold(origin, "replace", place.path, text, base_hash=base_hash)
             record = self._begin(origin, place.path, text)
             new_hash = write.replace(root, place.relative, text, base_hash, lock_dir=self._lock_dir)
             self._finish(record)
             return new_hash
+
+    def hold(
+        self,
+        origin: Origin | None,
+        action: WriteAction,
+        path: str,
+        text: str = "",
+        *,
+        header: str = "",
+        base_hash: str = "",
+    ) -> None:
+        """Raise KeptForReview if this write has to wait for the user; it is kept as a proposal.
+
+        Called by every write, and by code that changes files of the workspace itself."""
+        if self._review is not None and origin is not None:
+            self._review().hold(origin, action, path, text, header=header, base_hash=base_hash)
 
     def read_exact(self, path: str) -> Exact | None:
         """Read a memory file unchanged, with the hash to replace it; None if it does not exist."""
@@ -267,10 +294,11 @@ class Workspace:
         with self._counted(), self._opened(self.root) as root:
             return tree.list_folder(root, path, depth)
 
-    def delete(self, path: str) -> bool:
+    def delete(self, path: str, *, origin: Origin | None = None) -> bool:
         """Delete a memory file or a folder that holds only such; False if it does not exist."""
         from clawmark.workspace import tree
 
+        self.hold(origin, "delete", path)
         with self._counted(), self._opened(self.root) as root:
             is_folder = tree.is_folder(root, path)
         if is_folder:
@@ -279,10 +307,11 @@ class Workspace:
         with self._changing(), self._place(path, self._extras, writing=True) as (root, place):
             return tree.delete_file(root, place.relative, self._lock_dir)
 
-    def rename(self, old: str, new: str) -> bool:
+    def rename(self, old: str, new: str, *, origin: Origin | None = None) -> bool:
         """Rename a memory file or folder to a free path; False if it does not exist."""
         from clawmark.workspace import tree
 
+        self.hold(origin, "rename", old)
         with self._counted(), self._opened(self.root) as root:
             is_folder = tree.is_folder(root, old)
         if is_folder:

@@ -19,7 +19,8 @@ from clawmark.agent.tools.gate import Refusal, refuse
 from clawmark.agent.tools.memory_get import get_tool
 from clawmark.agent.tools.policy import access_of
 from clawmark.model.documents import Written
-from clawmark.model.errors import ClawmarkError, ToolInputError
+from clawmark.model.errors import ClawmarkError, KeptForReview, ToolInputError
+from clawmark.model.provenance import Origin
 from clawmark.text.chunking.tokens import well_formed
 from clawmark.text.entry_times import without_times
 from clawmark.text.secrets.redact import Redactor
@@ -67,6 +68,8 @@ class DailyLog:
     ) -> None:
         self.written: list[Written] = []
         self.refused: list[str] = []
+        self.proposals: list[str] = []
+        """The ids of the proposals that wait for the user instead of being written."""
         self.is_used = False
         """Whether the model has tried to write something."""
         self.failure: ClawmarkError | None = None
@@ -105,7 +108,8 @@ class DailyLog:
     def append(self, text: str) -> Written | None:
         """Write a text; return None if the log already contains all of it.
 
-        Raises ToolInputError if nothing of it may be kept.
+        Raises ToolInputError if nothing of it may be kept, and KeptForReview if the user has to
+        accept it first.
         """
         # Labels that the model copied from the log are not valid for its own entries.
         text = strip_no_reply(without_comments(strip_recalled(well_formed(text)).replace("\0", "")))
@@ -125,7 +129,14 @@ class DailyLog:
             return None
         time = f"{now:%H:%M}" if self._times else ""
         entry = _labelled(new, comment("agent", self._session_key), time)
-        written = self._workspace.append(path, entry, header=daily_header(day))
+        origin = Origin(actor="agent", kind="flush", trust="agent", session=self._session_key)
+        try:
+            written = self._workspace.append(path, entry, header=daily_header(day), origin=origin)
+        except KeptForReview as kept:
+            self._room -= len(entry)
+            if kept.proposal:
+                self.proposals.append(kept.proposal)
+            raise
         self._room -= len(entry)
         self.written.append(written)
         return written
@@ -159,6 +170,8 @@ class DailyLog:
             self.refused.append(error.message)
             problem = complaint(error, "Change the text and call memory_append again.")
             return {"written": False, **problem}
+        except KeptForReview as kept:
+            return {"written": False, "note": f"{kept.message} {kept.hint}"}
         except ClawmarkError as error:
             self.failure = error
             return {"written": False, **complaint(error, "It will be tried again later.")}

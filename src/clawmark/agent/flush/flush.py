@@ -144,6 +144,8 @@ class Flushed(NamedTuple):
     """Why some of what the model wanted to write was not written."""
     input_tokens: int
     output_tokens: int
+    proposals: tuple[str, ...] = ()
+    """What was not written, because the user has to accept it first."""
 
 
 class FlushFailed(NamedTuple):
@@ -355,6 +357,7 @@ def _turn(
         refused=tuple(log.refused),
         input_tokens=turns.input_tokens,
         output_tokens=output,
+        proposals=tuple(dict.fromkeys(log.proposals)),
     )
 
 
@@ -444,9 +447,13 @@ def _flush_now(parts: FlushParts, entry: SessionEntry, seconds: float) -> FlushO
         if not isinstance(error, ClawmarkError):
             log_unexpected("flush")
         written = log.verified()
-        if written:  # the model failed after writing: what was written counts
+        if written or log.proposals:  # the model failed after writing: what was written counts
             return Flushed(
-                written=written, refused=tuple(log.refused), input_tokens=0, output_tokens=0
+                written=written,
+                refused=tuple(log.refused),
+                input_tokens=0,
+                output_tokens=0,
+                proposals=tuple(dict.fromkeys(log.proposals)),
             )
         return _failed(error)
 

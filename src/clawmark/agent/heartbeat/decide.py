@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 from clawmark.agent.flush.prompts import is_silent
 from clawmark.agent.heartbeat.state import HeartbeatState
-from clawmark.agent.notes.curate import LONG_TERM, LogText, Material, Proposal
+from clawmark.agent.notes.curate import LONG_TERM, LogText, Material
 from clawmark.system.backoff import Backoff
 from clawmark.text.untrusted.injection_flags import flags_of
 from clawmark.text.untrusted.origin_labels import origin_of
@@ -104,16 +104,16 @@ def message_of(answer: str, ack_max_chars: int) -> str:
     return rest if len(rest) > ack_max_chars else ""
 
 
-def objection(proposal: Proposal) -> str:
-    """Return why a proposal is left to a person although curation is applied, or nothing."""
-    before = Counter(line for line in proposal.old.split("\n") if line.strip())
-    lost = (before - Counter(proposal.new.split("\n"))).total()
+def objection(old: str, new: str) -> str:
+    """Return why a change is left to a person although curation is applied, or nothing."""
+    before = Counter(line for line in old.split("\n") if line.strip())
+    lost = (before - Counter(new.split("\n"))).total()
     if lost > max(FEW_LINES, before.total() // 4):
         return f"It changes or removes {lost} of the {before.total()} lines of {LONG_TERM}."
     # A page may consist of a few lines, and a line may be long.
-    if len(proposal.new.strip()) < len(proposal.old.strip()) / 2:
+    if len(new.strip()) < len(old.strip()) / 2:
         return f"It removes more than half of the text of {LONG_TERM}."
-    added = Counter(proposal.new.split("\n")) - Counter(proposal.old.split("\n"))
+    added = Counter(new.split("\n")) - Counter(old.split("\n"))
     if flags_of("\n".join(added)):
         return f"It adds text to {LONG_TERM} that reads like an instruction."
     return ""

@@ -1,8 +1,8 @@
 """One heartbeat: read what has changed, let a model review it, store or write what it proposes.
 
-A proposal is stored before it is written, MEMORY.md is replaced only if it is as the model saw it,
-and the texts count as seen when all of that is done. A heartbeat that is killed in between is
-repeated by the next one."""
+Changes wait as a proposal, or are written if curation is applied and `memory.review` is off;
+MEMORY.md is replaced only if it is as the model saw it. The texts count as seen when all of that is
+done. A heartbeat that is killed in between is repeated by the next one."""
 
 from __future__ import annotations
 
@@ -28,19 +28,21 @@ from clawmark.agent.heartbeat.decide import (
 from clawmark.agent.heartbeat.state import HeartbeatState, load_state, save_state
 from clawmark.agent.models.completer import Completer, Message, Turns, complete_with_tools
 from clawmark.agent.notes.curate import (
+    BY_CURATION,
     LONG_TERM,
     MOST_STEPS,
     RULES,
     SECONDS,
+    Curation,
     Draft,
-    Proposal,
-    accept,
-    discard_proposal,
-    load_proposal,
+    keep_curation,
+    pending_curations,
     quoted_material,
     read_material,
-    save_proposal,
 )
+from clawmark.agent.review.box import ProposalBox
+from clawmark.agent.review.hunks import Applied, apply_hunks
+from clawmark.agent.review.proposals import Proposal
 from clawmark.agent.tools.base import Tool
 from clawmark.model.errors import (
     ClawmarkError,
@@ -62,6 +64,8 @@ _ANSWER = f"""\
 When nothing needs the user's attention, answer with {HEARTBEAT_OK} alone. Otherwise answer with \
 the message for the user and nothing else."""
 
+_REVIEWED = "The user accepts changes first, because memory.review is not off."
+
 
 class HeartbeatParts(NamedTuple):
     """What a heartbeat works with."""
@@ -77,8 +81,11 @@ class HeartbeatParts(NamedTuple):
     tools: Callable[[], Sequence[Tool]]
     """Returns the tools for working through the checklist."""
     state_file: str
-    proposals: str
-    """The folder that keeps a proposal until it is accepted."""
+    box: ProposalBox
+    """Keeps changes until they are accepted."""
+    needs_review: bool
+    """Whether changes wait for the user even if curation is applied."""
+    session: str
 
 
 class HeartbeatReport(NamedTuple):
@@ -88,18 +95,25 @@ class HeartbeatReport(NamedTuple):
     """Why it ended; `reviewed` if the model was asked."""
     message: str = ""
     """What the model says to the user."""
-    proposal: Proposal | None = None
+    proposal: Curation | None = None
     """The changes to MEMORY.md of this heartbeat, if there are any."""
     applied: bool = False
     """Whether they are written."""
     note: str = ""
     """Why a proposal is left to a person although curation may be applied."""
-    is_waiting: bool = False
-    """Whether a proposal waits for the user to accept it."""
+    is_conflict: bool = False
+    """Whether the changes were not written, because MEMORY.md was changed at the same time."""
+    waiting: tuple[str, ...] = ()
+    """The ids of the curation proposals that wait for the user."""
     input_tokens: int = 0
     output_tokens: int = 0
     consolidation: ConsolidationReport | None = None
     """The consolidation that was due, if one was."""
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a proposal waits for the user to accept it."""
+        return bool(self.waiting)
 
     @property
     def is_ok(self) -> bool:
@@ -132,18 +146,35 @@ def _locked(path: str) -> Iterator[bool]:
 
 
 def _accept_stored(parts: HeartbeatParts, state: HeartbeatState) -> HeartbeatReport | None:
-    """Write the proposal that is stored, if curation is applied and the proposal still fits."""
-    stored = load_proposal(parts.proposals) if parts.settings.curation == "apply" else None
-    if stored is None or objection(stored):
+    """Write the proposals that wait and still fit, if curation is applied without review."""
+    if parts.settings.curation != "apply" or parts.needs_review:
         return None
-    try:
-        written = accept(parts.workspace, stored)
-    except WriteConflict:
-        discard_proposal(parts.proposals)
+    before = _page(parts)
+    for proposal in pending_curations(parts.box):
+        if not _objection_to(parts, proposal):
+            parts.box.accept(proposal.id, origin=BY_CURATION._replace(session=parts.session))
+    after = _page(parts)
+    if after == before:
         return None
-    discard_proposal(parts.proposals)
-    save_state(parts.state_file, state._replace(seen={**state.seen, LONG_TERM: written}))
-    return HeartbeatReport("accepted", proposal=stored, applied=True)
+    written = parts.workspace.read_exact(LONG_TERM)
+    if written is not None:
+        save_state(parts.state_file, state._replace(seen={**state.seen, LONG_TERM: written.hash}))
+    curation = Curation(base_hash="", old=before, new=after)
+    return HeartbeatReport("accepted", proposal=curation, applied=True)
+
+
+def _page(parts: HeartbeatParts) -> str:
+    current = parts.workspace.read_exact(LONG_TERM)
+    return current.text if current is not None else ""
+
+
+def _objection_to(parts: HeartbeatParts, proposal: Proposal) -> str:
+    """Return why a stored proposal is left to a person, or nothing."""
+    page = _page(parts)
+    applied = apply_hunks(page, [proposal.hunks[number - 1] for number in proposal.pending])
+    if isinstance(applied, Applied):
+        return objection(page, applied.text)
+    return f"A change no longer applies: {applied.reason}."
 
 
 def _review(parts: HeartbeatParts, state: HeartbeatState, *, force: bool) -> HeartbeatReport:
@@ -169,7 +200,7 @@ def _review(parts: HeartbeatParts, state: HeartbeatState, *, force: bool) -> Hea
         failed = state._replace(failures=state.failures + 1, failed_ms=inputs.now_ms)
         save_state(parts.state_file, failed)
         raise
-    return _finish(parts, inputs, draft.proposal(), turns)
+    return _finish(parts, inputs, draft.curation(), turns)
 
 
 def _check_retry(state: HeartbeatState, now_ms: int, now: datetime) -> None:
@@ -213,9 +244,9 @@ def _ask(
 
 
 def _finish(
-    parts: HeartbeatParts, inputs: Inputs, proposal: Proposal, turns: Turns
+    parts: HeartbeatParts, inputs: Inputs, curation: Curation, turns: Turns
 ) -> HeartbeatReport:
-    """Store or write the proposal, and then count the texts as seen."""
+    """Store or write the changes, and then count the texts as seen."""
     seen = hashes_of(inputs)
     report = HeartbeatReport(
         because="reviewed",
@@ -223,47 +254,44 @@ def _finish(
         input_tokens=turns.input_tokens,
         output_tokens=turns.output_tokens,
     )
-    if proposal.diff:
-        report = _keep(parts, proposal, report, seen)
-    else:
-        _discard_outdated(parts, inputs.material.base_hash)
-    if not proposal.diff or report.proposal is not None:
+    if curation.diff:
+        report = _keep(parts, curation, report, seen)
+    if not report.is_conflict:
         state = HeartbeatState(seen=seen, day=inputs.day, done_ms=inputs.now_ms)
         save_state(parts.state_file, state)
     return _with_waiting(parts, report)
 
 
 def _keep(
-    parts: HeartbeatParts, proposal: Proposal, report: HeartbeatReport, seen: dict[str, str]
+    parts: HeartbeatParts, curation: Curation, report: HeartbeatReport, seen: dict[str, str]
 ) -> HeartbeatReport:
-    """Store a proposal, and write it if curation is applied."""
-    save_proposal(parts.proposals, proposal)
-    if parts.settings.curation != "apply":
-        return report._replace(proposal=proposal)
-    if objection(proposal):
-        return report._replace(proposal=proposal)
+    """Write the changes if curation is applied without review; otherwise store a proposal."""
+    is_applied = parts.settings.curation == "apply" and not parts.needs_review
+    if not is_applied or objection(curation.old, curation.new):
+        kept = keep_curation(parts.box, curation, parts.session)
+        if kept is None:
+            return report._replace(note="It proposed only what the user has rejected before.")
+        return report._replace(proposal=curation)
+    origin = BY_CURATION._replace(session=parts.session)
     try:
-        seen[LONG_TERM] = accept(parts.workspace, proposal)
+        seen[LONG_TERM] = parts.workspace.replace(
+            LONG_TERM, curation.new, curation.base_hash, origin=origin
+        )
     except WriteConflict:
         # The texts do not count as seen, so the next heartbeat reviews them again.
-        discard_proposal(parts.proposals)
         return report._replace(
-            note=f"{LONG_TERM} was changed during the heartbeat; the next one reviews it again."
+            is_conflict=True,
+            note=f"{LONG_TERM} was changed during the heartbeat; the next one reviews it again.",
         )
-    discard_proposal(parts.proposals)
-    return report._replace(proposal=proposal, applied=True)
-
-
-def _discard_outdated(parts: HeartbeatParts, current_hash: str) -> None:
-    """Discard the stored proposal if MEMORY.md has changed since it was made."""
-    stored = load_proposal(parts.proposals)
-    if stored is not None and stored.base_hash != current_hash:
-        discard_proposal(parts.proposals)
+    return report._replace(proposal=curation, applied=True)
 
 
 def _with_waiting(parts: HeartbeatParts, report: HeartbeatReport) -> HeartbeatReport:
-    """Add whether a proposal waits to be accepted, and why it is left to a person."""
-    stored = load_proposal(parts.proposals)
-    if stored is None:
+    """Add which proposals wait to be accepted, and why they are left to a person."""
+    waiting = pending_curations(parts.box)
+    if not waiting:
         return report
-    return report._replace(is_waiting=True, note=report.note or objection(stored))
+    note = report.note
+    if not note and parts.settings.curation == "apply":
+        note = _REVIEWED if parts.needs_review else _objection_to(parts, waiting[-1])
+    return report._replace(waiting=tuple(one.id for one in waiting), note=note)

@@ -1,36 +1,31 @@
 """Curate MEMORY.md: a model reviews the logs of the last days and proposes changes.
 
-A proposal is stored next to the sessions until the user accepts it, and is written only if
-MEMORY.md has not changed since. Proposals never contain recalled blocks, masks or secrets."""
+The changes become a proposal that waits for the user, one hunk each with its reason and the cited
+logs. Proposals never contain recalled blocks, masks or secrets."""
 
 from __future__ import annotations
 
 import difflib
-import os
 from collections.abc import Mapping
-from contextlib import suppress
 from datetime import date, timedelta
 from typing import NamedTuple
 
 from clawmark.agent.flush.prompts import quoted
 from clawmark.agent.models.completer import Completer, Message, complete_with_tools
+from clawmark.agent.review.box import ProposalBox
+from clawmark.agent.review.hunks import Because, Hunk, make_hunks
+from clawmark.agent.review.proposals import Proposal
 from clawmark.agent.tools.arguments import read_arguments, text_argument
 from clawmark.agent.tools.base import Payload, Tool, complaint
 from clawmark.agent.tools.gate import refuse
-from clawmark.model.errors import (
-    ClawmarkError,
-    NotText,
-    ToolInputError,
-    WorkspaceError,
-    WriteConflict,
-)
-from clawmark.system import shared_json as statefile
+from clawmark.model.errors import ClawmarkError, NotText, ToolInputError
+from clawmark.model.provenance import Origin
 from clawmark.text.chunking.tokens import well_formed
 from clawmark.text.dates import date_of
 from clawmark.text.entry_times import without_times
 from clawmark.text.secrets.redact import Redactor
 from clawmark.text.untrusted.origin_labels import without_comments
-from clawmark.text.write_check import FileText, check_write
+from clawmark.text.write_check import FileText
 from clawmark.workspace import Workspace
 
 LONG_TERM = "MEMORY.md"
@@ -40,7 +35,7 @@ MOST_LOG_CHARS = 60_000
 LONGEST_CHANGE = 4_000
 MOST_STEPS = 12
 """Requests to the model."""
-_FILE = "proposal.json"
+BY_CURATION = Origin(actor="agent", kind="curation", trust="agent")
 
 RULES = """\
 Propose what should change on the page, with propose_change, one change at a time:
@@ -85,14 +80,28 @@ _PARAMETERS: Payload = {
 }
 
 
-class Proposal(NamedTuple):
+class Change(NamedTuple):
+    """One change that the model has proposed."""
+
+    old: str
+    new: str
+    reason: str
+
+
+class Curation(NamedTuple):
     """A new text for MEMORY.md that is not accepted yet."""
 
     base_hash: str
     """Hash of the text it is based on; empty if there was no file."""
     old: str
     new: str
-    reasons: tuple[str, ...]
+    changes: tuple[Change, ...] = ()
+    cited: tuple[str, ...] = ()
+    """The logs that the model was shown."""
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        return tuple(change.reason for change in self.changes)
 
     @property
     def diff(self) -> str:
@@ -104,6 +113,18 @@ class Proposal(NamedTuple):
             f"{LONG_TERM} (proposed)",
         )
         return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
+
+    def hunks(self) -> tuple[Hunk, ...]:
+        """Return the changes, each with the reason that the model gave and the logs it named."""
+
+        def explain(line: str) -> Because | None:
+            for change in reversed(self.changes):
+                if line in change.new.split("\n") or line in change.old.split("\n"):
+                    cited = tuple(path for path in self.cited if path in change.reason)
+                    return Because(change.reason, cited)
+            return None
+
+        return make_hunks(LONG_TERM, self.old, self.new, explain)
 
 
 class LogText(NamedTuple):
@@ -152,7 +173,7 @@ def propose(
     days: int,
     *,
     seconds: float = SECONDS,
-) -> Proposal:
+) -> Curation:
     """Let a model review the logs of the last days; raises CompletionError."""
     material = read_material(workspace, today, days)
     draft = Draft(material, redactor)
@@ -164,7 +185,7 @@ def propose(
         MOST_STEPS,
         seconds=seconds,
     )
-    return draft.proposal()
+    return draft.curation()
 
 
 def quoted_material(material: Material) -> str:
@@ -181,61 +202,22 @@ def quoted_material(material: Material) -> str:
     return f"MEMORY.md:\n\n{shown}\n\n{logs}"
 
 
-def accept(workspace: Workspace, proposal: Proposal) -> str:
-    """Write a proposal; raises WriteConflict if MEMORY.md has changed since it was made."""
-    problem = check_write(proposal.new, current=proposal.old)
-    if problem is not None:
-        raise WorkspaceError(problem.message, hint=problem.hint)
-    try:
-        return workspace.replace(LONG_TERM, proposal.new, proposal.base_hash)
-    except WriteConflict as error:
-        raise WriteConflict(
-            f"{LONG_TERM} has changed since the proposal was made.",
-            path=LONG_TERM,
-            base_hash=error.base_hash,
-            current_hash=error.current_hash,
-            hint="Have it reviewed again: clawmark flush --curate --dry-run",
-        ) from None
-
-
-# --- The stored proposal ---
-
-
-def save_proposal(folder: str, proposal: Proposal) -> None:
-    """Store a proposal until the user accepts it; one without changes only removes the last one."""
-    discard_proposal(folder)
-    if not proposal.diff:
-        return
-    path = os.path.join(folder, _FILE)
-    try:
-        with statefile.locked(path, 10.0):
-            statefile.save(
-                path, {**proposal._asdict(), "reasons": list(proposal.reasons)}, durable=True
-            )
-    except OSError as error:
-        raise WorkspaceError(
-            f"{path} cannot be written: {error.strerror}.", hint="Check the state folder."
-        ) from error
-
-
-def load_proposal(folder: str) -> Proposal | None:
-    """Return the stored proposal, if there is one."""
-    try:
-        found = statefile.load(os.path.join(folder, _FILE)) or {}
-    except (OSError, ValueError):
+def keep_curation(box: ProposalBox, curation: Curation, session: str = "") -> Proposal | None:
+    """Store the changes as a proposal; None if there are none, or the user rejected all of them."""
+    hunks = curation.hunks()
+    if not hunks:
         return None
-    texts = [found.get(name) for name in ("base_hash", "old", "new")]
-    base_hash, old, new = [text if isinstance(text, str) else None for text in texts]
-    reasons = found.get("reasons")
-    if base_hash is None or old is None or new is None or not isinstance(reasons, list):
-        return None
-    return Proposal(base_hash=base_hash, old=old, new=new, reasons=tuple(map(str, reasons)))
+    origin = BY_CURATION._replace(session=session)
+    base = {LONG_TERM: curation.base_hash}
+    return box.add(hunks, title=f"Curate {LONG_TERM}", origin=origin, base=base)
 
 
-def discard_proposal(folder: str) -> None:
-    """Delete the stored proposal."""
-    with suppress(FileNotFoundError):
-        os.unlink(os.path.join(folder, _FILE))
+def pending_curations(box: ProposalBox) -> tuple[Proposal, ...]:
+    """Return the proposals of curations that wait for the user."""
+    kind, source = BY_CURATION.kind, BY_CURATION.source  # a consolidation has another source
+    return tuple(
+        one for one in box.list() if (one.origin.kind, one.origin.source) == (kind, source)
+    )
 
 
 # --- The draft ---
@@ -246,7 +228,7 @@ class Draft:
 
     def __init__(self, material: Material, redactor: Redactor) -> None:
         self.page = material.page
-        self.reasons: list[str] = []
+        self.changes: list[Change] = []
         self._material = material
         self._fewest = len(material.page.splitlines()) // 2
         self._redactor = redactor
@@ -260,13 +242,14 @@ class Draft:
             call=self.call,
         )
 
-    def proposal(self) -> Proposal:
+    def curation(self) -> Curation:
         """Return the changes so far."""
-        return Proposal(
+        return Curation(
             base_hash=self._material.base_hash,
             old=self._material.page,
             new=self.page,
-            reasons=tuple(self.reasons),
+            changes=tuple(self.changes),
+            cited=tuple(log.path for log in self._material.logs),
         )
 
     def call(self, given: object) -> Payload:
@@ -280,7 +263,7 @@ class Draft:
         return {"accepted": True, "note": "It is in the draft."}
 
     def _change(self, arguments: Mapping[str, object]) -> None:
-        if len(self.reasons) >= MOST_CHANGES:
+        if len(self.changes) >= MOST_CHANGES:
             raise _wrong(f"there are {MOST_CHANGES} changes already; no more are accepted.")
         old, new = _unquoted(_passage(arguments, "old")), _unquoted(_passage(arguments, "new"))
         if not old and not new:
@@ -302,7 +285,7 @@ class Draft:
         if len(page.splitlines()) < self._fewest:
             raise _wrong("more than half of the page would be gone.", "old")
         self.page = page
-        self.reasons.append(_line(arguments, "because"))
+        self.changes.append(Change(old, new, _line(arguments, "because")))
 
     def _allowed(self, new: str, page: str) -> str:
         """Return a passage without secrets; raise ToolInputError if the write gate refuses it."""

@@ -21,7 +21,8 @@ from clawmark.agent.notes.slug import slug_for
 from clawmark.agent.session.session import Fields, SessionEntry, SessionStore
 from clawmark.agent.session.transcript_reader import recent_messages
 from clawmark.agent.tools.base import one_line
-from clawmark.model.errors import ClawmarkError, WorkspaceError, WriteConflict
+from clawmark.model.errors import ClawmarkError, KeptForReview, WorkspaceError, WriteConflict
+from clawmark.model.provenance import Origin
 from clawmark.text.dates import date_of
 from clawmark.text.secrets.redact import Redactor
 from clawmark.text.transcripts.records import ROLE_NAMES, TranscriptMessage
@@ -33,7 +34,14 @@ from clawmark.workspace.daily import daily_path
 
 Reason: TypeAlias = Literal["new", "reset", "daily", "idle", "exit", "flush"]
 NoNoteReason: TypeAlias = Literal[
-    "disabled", "automatic", "sandboxed", "no-session", "empty", "nothing-stated", "already-noted"
+    "disabled",
+    "automatic",
+    "sandboxed",
+    "no-session",
+    "empty",
+    "nothing-stated",
+    "already-noted",
+    "for-review",
 ]
 
 NO_NOTE_REASONS: dict[NoNoteReason, str] = {
@@ -45,6 +53,7 @@ NO_NOTE_REASONS: dict[NoNoteReason, str] = {
     "nothing-stated": "nothing new was stated in it: only questions, "
     "requests, or what the memory itself gave",
     "already-noted": "it has its note already",
+    "for-review": "its note waits until the user accepts it with `clawmark review`",
 }
 
 LONGEST_MESSAGE = 2_000
@@ -154,7 +163,10 @@ def note_transcript(
         return draft
     if _find_note(parts.workspace, session_id, draft.day):
         return NoNote("already-noted")
-    return Noted(create_note(parts.workspace, draft))
+    try:
+        return Noted(create_note(parts.workspace, draft))
+    except KeptForReview:
+        return NoNote("for-review")
 
 
 def _last_messages(parts: NoteParts, transcript: str) -> list[TranscriptMessage]:
@@ -254,24 +266,31 @@ def _write_once(parts: NoteParts, asked: SessionEntry, draft: Draft) -> NoteOutc
         if path:
             outcome.append(NoNote("already-noted"))
         else:
-            path = create_note(parts.workspace, draft)
-            outcome.append(Noted(path))
+            try:
+                path = create_note(parts.workspace, draft, asked.key)
+                outcome.append(Noted(path))
+            except KeptForReview as kept:
+                path = kept.path
+                outcome.append(NoNote("for-review"))
         return {"session_note": path}
 
     parts.store.change(asked.key, write)
     return outcome[-1]
 
 
-def create_note(workspace: Workspace, draft: Draft) -> str:
-    """Write a note under the first free name and return its path."""
+def create_note(workspace: Workspace, draft: Draft, session_key: str = "") -> str:
+    """Write a note under the first free name and return its path.
+
+    Raises KeptForReview if the user has to accept it first."""
     problem = check_write(draft.text)
     if problem is not None:
         raise WorkspaceError(problem.message, hint=problem.hint)
     stem = f"{daily_path(draft.day).removesuffix('.md')}-{draft.slug}"
+    origin = Origin(actor="agent", kind="note", trust="agent", session=session_key)
     for number in range(1, MOST_TRIES + 1):
         path = f"{stem}{f'-{number}' if number > 1 else ''}.md"
         try:
-            workspace.replace(path, draft.text, "")
+            workspace.replace(path, draft.text, "", origin=origin)
         except WriteConflict:
             continue
         return path
@@ -296,8 +315,14 @@ def find_notes(workspace: Workspace, session_id: str, since: str) -> Iterator[tu
             header = workspace.read_lines(path, 1, _HEADER_LINES).text
         except WorkspaceError:
             continue  # a file that cannot be read is not one of our notes
-        if f"\n{_ID}{session_id}\n" in f"{header}\n":
+        if is_note_of(header, session_id):
             yield path, header
+
+
+def is_note_of(text: str, session_id: str) -> bool:
+    """Whether a text is the note of a session, by its header."""
+    header = "\n".join(text.split("\n")[:_HEADER_LINES])
+    return f"\n{_ID}{session_id}\n" in f"{header}\n"
 
 
 def _last_moment(messages: Sequence[TranscriptMessage], now: datetime) -> datetime:

@@ -91,7 +91,9 @@ class MemoryCore:
         return Notebook(
             now=context.now,
             read_lines=context.workspace.read_lines,
-            append=lambda entry, to, moment: context.append(entry, to=to, at=moment),
+            append=lambda entry, to, moment, origin: context.append(
+                entry, to=to, at=moment, origin=origin
+            ),
             redactor=context.redactor,
         )
 

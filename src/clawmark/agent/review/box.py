@@ -124,10 +124,15 @@ class ProposalBox:
         return tuple(found)
 
     def accept(
-        self, proposal_id: str, numbers: Iterable[int] | None = None
+        self,
+        proposal_id: str,
+        numbers: Iterable[int] | None = None,
+        *,
+        origin: Origin | None = None,
     ) -> Proposal | NoLongerApplies:
         """Write hunks to their files, all pending ones by default.
 
+        They count as confirmed by the user, unless another `origin` is given.
         If one of them no longer applies, nothing is written and the answer says which and why.
         Raises ReviewError for hunks that do not exist or were decided about already."""
         with self._locked():
@@ -141,7 +146,7 @@ class ProposalBox:
                 proposal = proposal._replace(applying=applying)
                 self._save(proposal)
                 try:
-                    self._write(proposal, texts)
+                    self._write(proposal, texts, origin)
                 except WriteConflict:
                     proposal = self._recover(proposal)
                     wanted = tuple(one for one in wanted if one in proposal.pending)
@@ -171,7 +176,9 @@ class ProposalBox:
             return proposal
 
     def edit(self, proposal_id: str, number: int, new: str) -> Proposal:
-        """Change what a pending hunk writes."""
+        """Change what a pending hunk writes.
+
+        If it no longer applies, the edited text is added to the end of the file."""
         with self._locked():
             proposal = self._recover(self._load(proposal_id))
             (number,) = _pending(proposal, (number,))
@@ -185,9 +192,23 @@ class ProposalBox:
                     f"Hunk {number} of {proposal.id} would add nothing.",
                     hint=f"To drop it: clawmark review reject {proposal.id} --hunk {number}",
                 )
-            proposal = _with_hunk(proposal, number, hunk._replace(new=new))
+            proposal = _with_hunk(proposal, number, self._placed(hunk._replace(new=new)))
             self._save(proposal)
             return proposal
+
+    def pending_hunk(self, proposal_id: str, number: int) -> Hunk:
+        """Return a hunk; raises ReviewError if it does not exist or was decided about already."""
+        proposal = self.get(proposal_id)
+        (number,) = _pending(proposal, (number,))
+        return proposal.hunks[number - 1]
+
+    def _placed(self, hunk: Hunk) -> Hunk:
+        """Return an edited hunk; if its place is gone, it is added to the end of the file."""
+        current = self._workspace.read_exact(hunk.path)
+        text = current.text if current is not None else ""
+        if hunk.new and isinstance(apply_hunks(text, [hunk]), NoLongerApplies):
+            return hunk._replace(old="", before="", after="", start_line=0)
+        return hunk
 
     def rewrite(self, keep: Callable[[str], bool]) -> int:
         """Remove every text that must not be kept, and return how many proposals changed.
@@ -236,12 +257,12 @@ class ProposalBox:
             )
         return Applying(numbers, files), texts
 
-    def _write(self, proposal: Proposal, texts: Mapping[str, str]) -> None:
+    def _write(self, proposal: Proposal, texts: Mapping[str, str], given: Origin | None) -> None:
         assert proposal.applying is not None
         for path, hashes in proposal.applying.files.items():
             hunks = [proposal.hunks[number - 1] for number in proposal.applying.numbers]
             cited = dict.fromkeys(one for hunk in hunks for one in hunk.citations)
-            origin = Origin(
+            origin = given or Origin(
                 actor="user",
                 kind="accepted",
                 trust="owner",

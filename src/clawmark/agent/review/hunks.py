@@ -150,7 +150,22 @@ def split_lines(text: str) -> list[str]:
 def _context(lines: list[str]) -> list[str]:
     """Return the first lines, as many as are stored."""
     filled = [at for at, line in enumerate(lines) if line.strip()]
-    return lines[: filled[CONTEXT_LINES - 1] + 1] if len(filled) >= CONTEXT_LINES else lines
+    if len(filled) >= CONTEXT_LINES:
+        return lines[: filled[CONTEXT_LINES - 1] + 1]
+    return lines if filled else []
+
+
+def hunk_diff(hunk: Hunk) -> list[str]:
+    """Return a hunk as lines of a diff, with a line of context on each side."""
+    where = f"line {hunk.start_line}" if hunk.start_line else "end of file"
+    above, below = _passage(hunk.before)[-1:], _passage(hunk.after)[:1]
+    return [
+        f"@@ {hunk.path}, {where} @@",
+        *(f" {line}" for line in above),
+        *(f"-{line}" for line in _passage(hunk.old)),
+        *(f"+{line}" for line in _passage(hunk.new)),
+        *(f" {line}" for line in below),
+    ]
 
 
 # --- Finding the place ---
@@ -211,7 +226,7 @@ def _score(lines: list[str], hunk: Hunk, at: int, length: int) -> int:
     above, below = lines[:at][::-1], lines[at + length :]
     matching = [*_matching(before, above), *_matching(after, below)]
     edges = int(not before and at == 0) + int(not after and at + length == len(lines))
-    has_content = any(line.strip() for line in matching) or (edges and not matching)
+    has_content = any(line.strip() for line in matching)
     return len(matching) + edges if has_content else 0
 
 

@@ -19,7 +19,14 @@ from clawmark.agent.tools.arguments import (
 from clawmark.agent.tools.base import Payload, Tool, complaint, unexpected
 from clawmark.agent.tools.gate import LONGEST, Refusal, refuse
 from clawmark.model.documents import Excerpt, Written
-from clawmark.model.errors import ClawmarkError, ToolInputError, WorkspaceError
+from clawmark.model.errors import (
+    ClawmarkError,
+    KeptForReview,
+    ToolInputError,
+    WorkspaceError,
+)
+from clawmark.model.provenance import Origin as WriteOrigin
+from clawmark.model.provenance import Trust
 from clawmark.text.chunking.tokens import well_formed
 from clawmark.text.secrets.redact import Redactor
 from clawmark.text.untrusted.injection_flags import flags_of
@@ -47,8 +54,8 @@ know: use that only for what will still matter in a year. Nothing that is there 
 
 Set origin to user when the user told you so, to tool when it comes from a web page, a file or a \
 tool, and leave it out for your own conclusions. When the answer holds `written: true`, the note \
-is on disk at `citation`. When it holds `error`, the note was not kept: the error says why, and \
-the action what to do."""
+is on disk at `citation`. When it holds `proposal`, the note waits there until the user accepts \
+it. When it holds `error`, the note was not kept: the error says why, and the action what to do."""
 
 _PARAMETERS: Payload = {
     "type": "object",
@@ -77,8 +84,9 @@ class Notebook(NamedTuple):
     """The current time in the user's time zone."""
     read_lines: Callable[[str, int, None, int, int], Excerpt]
     """(path, start, lines, max lines, max characters) → the excerpt; empty if there is no file."""
-    append: Callable[[str, str, datetime], Written]
-    """(entry, path, time) → where it was written; the path `""` is the log of the day."""
+    append: Callable[[str, str, datetime, WriteOrigin], Written]
+    """(entry, path, time, origin) → where it was written; the path `""` is the log of the day.
+    Raises KeptForReview if the user has to accept it first."""
 
     redactor: Redactor
     """Finds secrets, which are refused."""
@@ -150,7 +158,10 @@ def _append(notebook: Notebook, session_key: str, arguments: Mapping[str, object
     first, *rest = text.split("\n")
     # A heading has no meaning inside a list item; its words are kept.
     entry = "\n".join([f"{_HEADING.sub('', first).rstrip()} {comment(origin, session_key)}", *rest])
-    written = notebook.append(entry, file, moment)
+    try:
+        written = notebook.append(entry, file, moment, _write_origin(origin, session_key))
+    except KeptForReview as kept:
+        return _not_written(_kept(kept))
     payload: Payload = {
         "written": True,
         "path": written.path,
@@ -160,6 +171,17 @@ def _append(notebook: Notebook, session_key: str, arguments: Mapping[str, object
     }
     flags = flags_of(text)
     return {**payload, "flags": list(flags)} if flags else payload
+
+
+def _write_origin(origin: Origin, session_key: str) -> WriteOrigin:
+    trust: Trust = "external" if origin in ("tool", "import") else "agent"
+    return WriteOrigin(actor="agent", kind="tool", trust=trust, session=session_key)
+
+
+def _kept(kept: KeptForReview) -> Payload:
+    if not kept.proposal:
+        return {"reason": "rejected", "error": kept.message, "action": kept.hint}
+    return {"proposal": kept.proposal, "note": f"{kept.message} {kept.hint}"}
 
 
 def _not_written(problem: Payload) -> Payload:

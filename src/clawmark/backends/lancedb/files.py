@@ -13,6 +13,7 @@ from clawmark.backends.lancedb.entries import (
 )
 from clawmark.model.documents import Written
 from clawmark.model.errors import ClawmarkError, WriteConflict
+from clawmark.model.provenance import Origin
 from clawmark.model.sync_report import FileFailure
 from clawmark.model.values import FileState
 from clawmark.workspace import Workspace
@@ -72,7 +73,8 @@ class CapturedFiles:
         """Write an entry to the end of its file, durably."""
         day = entry.created[:10]
         line = format_entry(entry, session_key)
-        return self.workspace.append(entry.path, line, header=daily_header(day))
+        origin = Origin(actor="plugin", kind="capture", trust="agent", session=session_key)
+        return self.workspace.append(entry.path, line, header=daily_header(day), origin=origin)
 
     def path_of(self, day: str) -> str:
         """Return the file of a day (`YYYY-MM-DD`)."""

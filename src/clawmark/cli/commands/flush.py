@@ -5,29 +5,27 @@ from __future__ import annotations
 import os
 import sys
 from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from clawmark.agent.flush.flush import Flush, FlushFailed, SkipFlush
 from clawmark.agent.models.catalog import parse_model
-from clawmark.agent.notes.curate import (
-    accept,
-    discard_proposal,
-    load_proposal,
-    propose,
-    save_proposal,
-)
+from clawmark.agent.notes.curate import keep_curation, pending_curations, propose
 from clawmark.agent.notes.session_note import NoNote, NoteFailed
+from clawmark.agent.review.hunks import NoLongerApplies, hunk_diff
 from clawmark.agent.session.setup import needed_model
 from clawmark.cli.arguments import UsageError, count, some_text
 from clawmark.cli.layout import facts, plural, size
 from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import emit, flush, is_terminal, paint, plain, say
+from clawmark.cli.review.text import no_longer_applies
 from clawmark.model.errors import ClawmarkError
 
 if TYPE_CHECKING:
     from clawmark.agent.flush.flush import FlushOutcome
-    from clawmark.agent.notes.curate import Proposal
+    from clawmark.agent.notes.curate import Curation
     from clawmark.agent.notes.session_note import NoteOutcome
+    from clawmark.agent.review.proposals import Proposal
     from clawmark.agent.session.conversation import Conversation
     from clawmark.memory import Memory
 
@@ -144,11 +142,22 @@ def _show_flush(outcome: FlushOutcome, args: Namespace) -> int:
     if args.json:
         tokens = {"input": outcome.input_tokens, "output": outcome.output_tokens}
         refused = list(outcome.refused)
-        emit({"flushed": True, "written": citations, "refused": refused, "tokens": tokens})
+        proposals = list(outcome.proposals)
+        emit(
+            {
+                "flushed": True,
+                "written": citations,
+                "proposals": proposals,
+                "refused": refused,
+                "tokens": tokens,
+            }
+        )
         return 0
     for citation in citations:
         say(f"Wrote {paint(plain(citation), 'cyan')}")
-    if not citations:
+    for proposal in outcome.proposals:
+        say(f"Kept as proposal {paint(proposal, 'cyan')}; decide with: clawmark review")
+    if not citations and not outcome.proposals:
         say("Nothing was written: the model found nothing that is new and worth keeping.")
     for reason in outcome.refused:
         say(paint(f"Not kept: {plain(reason)}", "dim"))
@@ -213,38 +222,59 @@ def _show_forecast(conversation: Conversation, args: Namespace) -> int:
 
 def _curate(memory: Memory, key: str, args: Namespace) -> int:
     """Show the changes to MEMORY.md; write them if they were shown before or are confirmed now."""
-    parts = memory.conversation(key).parts
-    stored = load_proposal(parts.store.folder) if args.apply else None
-    proposal = stored or _propose(memory, key, args)
+    stored = pending_curations(memory.review) if args.apply else ()
+    if stored:
+        return _accept_stored(memory, stored, args)
+    curation = _propose(memory, key, args)
+    kept = keep_curation(memory.review, curation, key)
     if not args.json:
-        show_diff(proposal)
-    is_accepted = args.apply and bool(proposal.diff) and (stored is not None or _confirm(args))
-    if is_accepted:
-        accept(parts.workspace, proposal)
-        discard_proposal(parts.store.folder)
+        show_diff(curation)
+    is_accepted = args.apply and kept is not None and confirm(args)
+    if kept is not None and is_accepted:
+        accept(memory, kept)
     if args.json:
-        emit({"diff": proposal.diff, "reasons": list(proposal.reasons), "applied": is_accepted})
-    elif not proposal.diff:
+        body = {"diff": curation.diff, "reasons": list(curation.reasons), "applied": is_accepted}
+        emit({**body, "proposal": kept.id if kept is not None else ""})
+    elif not curation.diff:
         say(f"MEMORY.md needs no change after {plural(args.days, 'day')} of logs.")
     elif is_accepted:
         say("Written to MEMORY.md.")
+    elif kept is None:
+        say("Nothing is written: you have rejected these changes before.")
     else:
-        say("Nothing is written. To accept it: clawmark flush --curate --apply")
+        say(f"Nothing is written. It waits as proposal {kept.id}: clawmark review")
     return 0
 
 
-def _propose(memory: Memory, key: str, args: Namespace) -> Proposal:
-    """Make a proposal and store it, so that exactly this one can be accepted."""
+def _accept_stored(memory: Memory, stored: Sequence[Proposal], args: Namespace) -> int:
+    """Accept the curations that were shown before."""
+    hunks = [hunk for proposal in stored for hunk in proposal.hunks if hunk.state == "pending"]
+    diff = [line for hunk in hunks for line in hunk_diff(hunk)]
+    reasons = [hunk.reason for hunk in hunks]
+    for proposal in stored:
+        accept(memory, proposal)
+    if args.json:
+        emit({"diff": "\n".join(diff), "reasons": reasons, "applied": True})
+        return 0
+    show_lines(diff, reasons)
+    say("Written to MEMORY.md.")
+    return 0
+
+
+def accept(memory: Memory, proposal: Proposal) -> None:
+    """Write a proposal; WriteConflict if it no longer applies."""
+    outcome = memory.review.accept(proposal.id)
+    if isinstance(outcome, NoLongerApplies):
+        raise no_longer_applies(proposal.id, outcome)
+
+
+def _propose(memory: Memory, key: str, args: Namespace) -> Curation:
     parts = _conversation(memory, key, args).parts
     assert parts.models.usual is not None
-    proposal = propose(
-        parts.models.usual, parts.workspace, parts.redactor, memory.today(), args.days
-    )
-    save_proposal(parts.store.folder, proposal)
-    return proposal
+    return propose(parts.models.usual, parts.workspace, parts.redactor, memory.today(), args.days)
 
 
-def _confirm(args: Namespace) -> bool:
+def confirm(args: Namespace) -> bool:
     """Ask the user at the terminal; without a terminal nothing is accepted."""
     if args.json or not is_terminal(sys.stdin) or not is_terminal(sys.stdout):
         return False
@@ -253,11 +283,16 @@ def _confirm(args: Namespace) -> bool:
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
-def show_diff(proposal: Proposal) -> None:
-    """Print the changes of a proposal and the reasons for them."""
+def show_diff(curation: Curation) -> None:
+    """Print the changes of a curation and the reasons for them."""
+    show_lines(curation.diff.splitlines(), curation.reasons)
+
+
+def show_lines(diff: Iterable[str], reasons: Iterable[str]) -> None:
+    """Print the lines of a diff and the reasons for it."""
     styles = {"+": "green", "-": "red", "@": "dim"}
-    for line in proposal.diff.splitlines():
+    for line in diff:
         style = styles.get(line[:1])
         say(paint(plain(line), style) if style else plain(line))
-    for reason in filter(None, proposal.reasons):
+    for reason in filter(None, reasons):
         say(paint(f"because: {plain(reason)}", "dim"))

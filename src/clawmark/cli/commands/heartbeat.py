@@ -8,14 +8,14 @@ from clawmark.agent.heartbeat.decide import HEARTBEAT_OK
 from clawmark.agent.heartbeat.turn import HeartbeatReport
 from clawmark.cli.arguments import count, some_text
 from clawmark.cli.commands.consolidate import report_as_json, show_report
-from clawmark.cli.commands.flush import show_diff
+from clawmark.cli.commands.flush import accept, confirm, show_diff
 from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import emit, note, paint, plain, say
 
 EXAMPLES = """\
 examples:
   clawmark heartbeat            # HEARTBEAT_OK, a message, or a diff of MEMORY.md
-  clawmark heartbeat --apply    # write the stored proposal, or a new one
+  clawmark heartbeat --apply    # on a terminal: ask, and write the changes
   clawmark heartbeat --quiet    # for cron: print nothing if nothing is to do
 
 A model is named by --model, agents.defaults.heartbeat.model, CLAWMARK_MODEL or
@@ -35,7 +35,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--apply",
         action="store_true",
-        help="write the changes to MEMORY.md (default: agents.defaults.heartbeat.curation)",
+        help="write the changes to MEMORY.md: after a question on a terminal, or without one if "
+        "memory.review is off (default: agents.defaults.heartbeat.curation)",
     )
     parser.add_argument(
         "--model", type=some_text, metavar="NAME", help="the model (default: the configured one)"
@@ -59,6 +60,14 @@ def run(args: Namespace) -> int:
         report = memory.heartbeat(
             model=args.model or "", apply=args.apply, days=args.days, force=args.force
         )
+        if report.message and not args.json:
+            say(plain(report.message))
+        if report.proposal is not None and not args.json:
+            show_diff(report.proposal)
+        if args.apply and report.is_waiting and confirm(args):
+            for name in report.waiting:
+                accept(memory, memory.review.get(name))
+            report = report._replace(applied=True, waiting=(), note="")
     if args.json:
         emit(_as_json(report))
     else:
@@ -70,10 +79,7 @@ def _show(report: HeartbeatReport, *, quiet: bool) -> None:
     if report.because == "running":
         note(_RUNNING)
         return
-    if report.message:
-        say(plain(report.message))
-    if report.proposal is not None:
-        show_diff(report.proposal)
+    if report.proposal is not None or report.applied:
         say("Written to MEMORY.md." if report.applied else f"Nothing is written. {_next(report)}")
     elif report.note and not report.is_waiting:
         note(plain(report.note))
@@ -88,10 +94,8 @@ def _show(report: HeartbeatReport, *, quiet: bool) -> None:
 
 
 def _next(report: HeartbeatReport) -> str:
-    """Return how the changes are accepted; many changes are never accepted by a heartbeat."""
-    if report.note:
-        return f"{report.note} To accept the changes: clawmark flush --curate --apply"
-    return "To accept the changes: clawmark heartbeat --apply"
+    """Return how the changes are accepted."""
+    return f"{report.note} To decide about the changes: clawmark review".lstrip()
 
 
 def _as_json(report: HeartbeatReport) -> dict[str, object]:
@@ -105,6 +109,7 @@ def _as_json(report: HeartbeatReport) -> dict[str, object]:
         "reasons": list(report.proposal.reasons) if report.proposal else [],
         "applied": report.applied,
         "waiting": report.is_waiting,
+        "proposals": list(report.waiting),
         "note": report.note,
         "tokens": {"input": report.input_tokens, "output": report.output_tokens},
     }

@@ -152,6 +152,7 @@ def status_facts(
         else "",
     )
     yield "Last flush", _flush(status.flush)
+    yield paint("Review", "yellow"), _review(status.proposals)
     if status.degraded is not None:
         yield (
             paint("Degraded", "yellow"),
@@ -213,6 +214,14 @@ def _flush(times: FlushTimes | None) -> str:
         failed = f"{plural(times.failures, 'attempt')} failed since, last {_utc(times.failed)}"
         parts += [paint(failed, "yellow"), f"next attempt after {_utc(times.next_attempt)}"]
     return " · ".join(parts)
+
+
+def _review(proposals: int) -> str:
+    """Say how many proposals wait, or return an empty string."""
+    if not proposals:
+        return ""
+    wait = "waits" if proposals == 1 else "wait"
+    return f"{plural(proposals, 'proposal')} {wait} for review: `clawmark review`"
 
 
 def _utc(time: str) -> str:

@@ -12,6 +12,7 @@ from clawmark.config.schema.key import Key
 from clawmark.config.schema.media import Multimodal
 from clawmark.config.schema.plugins import PluginOptions
 from clawmark.config.schema.qmd import QmdOptions, QmdSearchOptions
+from clawmark.config.schema.review import ReviewPolicy
 from clawmark.config.schema.tools import Sandbox, ToolPolicy
 from clawmark.config.schema.upkeep import DailyLogOptions, Heartbeat
 
@@ -342,6 +343,7 @@ class MemoryOptions(NamedTuple):
     qmd: QmdOptions = QmdOptions()
     daily_log: DailyLogOptions = DailyLogOptions()
     consolidation: ConsolidationOptions = ConsolidationOptions()
+    review: ReviewPolicy = "curated"
 
 
 class Settings(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +13,13 @@ from chat import ChatServer, Turn, call, say
 from clawmark.agent.models.catalog import choose_completer
 from clawmark.agent.notes.curate import (
     MOST_CHANGES,
-    Proposal,
-    accept,
-    discard_proposal,
-    load_proposal,
+    Curation,
+    keep_curation,
+    pending_curations,
     propose,
-    save_proposal,
 )
-from clawmark.model.errors import WriteConflict
+from clawmark.agent.review.box import ProposalBox
+from clawmark.agent.review.proposals import Proposal
 from clawmark.text.secrets.redact import Redactor
 from clawmark.workspace import Workspace
 
@@ -47,7 +47,7 @@ def change(**arguments: Any) -> Turn:
     return call("propose_change", **arguments)
 
 
-def proposed(workspace: Workspace, server: ChatServer, *turns: Turn) -> Proposal:
+def proposed(workspace: Workspace, server: ChatServer, *turns: Turn) -> Curation:
     server.script([*turns, say("done")])
     return propose(
         choose_completer(f"scripted@{server.openai_url}", {}),
@@ -157,37 +157,58 @@ def test_there_is_an_end_to_the_changes(workspace: Workspace, server: ChatServer
     assert made.new.count("- Fact") == MOST_CHANGES
 
 
-def test_an_accepted_proposal_is_written_and_only_over_the_page_it_was_made_from(
+def box_of(workspace: Workspace) -> ProposalBox:
+    return ProposalBox(
+        f"{workspace.root}/.proposals", lambda: datetime(2026, 11, 15, tzinfo=UTC), workspace
+    )
+
+
+def test_each_change_is_a_hunk_with_its_reason_and_the_logs_it_names(
     workspace: Workspace, server: ChatServer
 ) -> None:
-    made = proposed(workspace, server, change(new="- New."))
-    file = Path(workspace.root) / "MEMORY.md"
-    accept(workspace, made)
-    assert file.read_text(encoding="utf-8") == made.new
-    with pytest.raises(WriteConflict):
-        accept(workspace, made)
+    made = proposed(
+        workspace,
+        server,
+        change(
+            old="- Billing runs on MySQL.",
+            new="- Billing runs on PostgreSQL.",
+            because="moved, see memory/2026-11-14.md",
+        ),
+        change(old="", new="- Carla: dentist.", section="people", because="she said so"),
+        change(old="", new="- Dan: baker.", section="people", because="he said so"),
+    )
+    kept = keep_curation(box_of(workspace), made, "agent:main:main")
+    assert kept is not None
+    assert [hunk.new for hunk in kept.hunks] == [
+        "- Billing runs on PostgreSQL.",
+        "- Carla: dentist.",
+        "- Dan: baker.",
+    ]
+    assert [hunk.reason for hunk in kept.hunks] == [
+        "moved, see memory/2026-11-14.md",
+        "she said so",
+        "he said so",
+    ]
+    assert kept.hunks[0].citations == ("memory/2026-11-14.md",)
+    assert pending_curations(box_of(workspace)) == (kept,)
+    accepted = box_of(workspace).accept(kept.id)
+    assert isinstance(accepted, Proposal)
+    assert (Path(workspace.root) / "MEMORY.md").read_text(encoding="utf-8") == made.new
 
 
 def test_a_page_that_is_not_there_yet_is_made(tmp_path: Path, server: ChatServer) -> None:
     workspace = Workspace(str(tmp_path))
     made = proposed(workspace, server, change(new="- First.", section="Facts"))
-    accept(workspace, made)
-    assert (tmp_path / "MEMORY.md").read_text(encoding="utf-8") == "## Facts\n\n- First.\n"
+    kept = keep_curation(box_of(workspace), made)
+    assert kept is not None
+    box_of(workspace).accept(kept.id)
+    assert (tmp_path / "MEMORY.md").read_text(encoding="utf-8").strip() == "## Facts\n\n- First."
     assert (
         "(it is not there yet)" in server.seen[0].last_user
         and "no logs" in server.seen[0].last_user
     )
 
 
-def test_proposal_is_stored_until_it_is_accepted(tmp_path: Path) -> None:
-    folder = str(tmp_path / "sessions")
-    assert load_proposal(folder) is None
-    discard_proposal(folder)
-    made = Proposal(base_hash="hash", old="old\n", new="new\n", reasons=("because",))
-    save_proposal(folder, made)
-    assert load_proposal(folder) == made
-    discard_proposal(folder)
-    assert load_proposal(folder) is None
-    for damage in ("{", "{}", '{"base_hash": 1, "old": "", "new": "", "reasons": []}'):
-        (tmp_path / "sessions" / "proposal.json").write_text(damage, encoding="utf-8")
-        assert load_proposal(folder) is None
+def test_a_curation_without_changes_is_not_stored(workspace: Workspace, server: ChatServer) -> None:
+    assert keep_curation(box_of(workspace), proposed(workspace, server)) is None
+    assert box_of(workspace).list() == ()

@@ -16,6 +16,7 @@ from clawmark.agent.tools.gate import MOST_A_DAY
 from clawmark.agent.tools.memory_append import append_tool
 from clawmark.memory import Memory
 from clawmark.model.errors import WorkspaceReadOnly
+from clawmark.model.provenance import Origin
 from clawmark.text.secrets.redact import Redactor
 from clawmark.workspace import Workspace
 from clawmark.workspace.daily import format_entry
@@ -29,7 +30,7 @@ def notebook(root: Path) -> Notebook:
     return Notebook(
         now=lambda: datetime.fromisoformat(f"{DAY} 09:30"),
         read_lines=workspace.read_lines,
-        append=lambda entry, to, moment: (
+        append=lambda entry, to, moment, origin: (
             workspace.append(to, format_entry(entry))
             if to
             else workspace.remember(entry, f"{moment:%Y-%m-%d}", f"{moment:%H:%M}")
@@ -161,7 +162,7 @@ def test_text_that_reads_like_an_instruction_is_kept_and_flagged(tool: Tool) -> 
 
 
 def test_an_error_of_the_disk_is_an_answer(tmp_path: Path) -> None:
-    def fail(entry: str, to: str, moment: datetime) -> Any:
+    def fail(entry: str, to: str, moment: datetime, origin: Origin) -> Any:
         raise WorkspaceReadOnly("MEMORY.md is marked read-only.", hint="Make it writable.")
 
     payload = called(

@@ -15,6 +15,7 @@ from clawmark.agent.tools.gate import refuse
 from clawmark.backends.lancedb.backend import LanceBackend
 from clawmark.backends.lancedb.entries import Captured
 from clawmark.backends.lancedb.writing import Note, Stored, store
+from clawmark.model.errors import KeptForReview
 from clawmark.model.values import Query
 from clawmark.text.secrets.redact import Redactor
 from clawmark.text.transcripts.session_keys import is_private
@@ -51,7 +52,10 @@ def capture(
             importance=statement.importance,
             origin="user",
         )
-        stored = store(backend, note, now(), session.key or "")
+        try:
+            stored = store(backend, note, now(), session.key or "")
+        except KeptForReview:
+            continue
         if stored.is_new:
             kept.append(stored)
         if len(kept) == MOST_A_TURN:

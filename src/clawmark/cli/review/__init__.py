@@ -1,0 +1,1 @@
+"""What `clawmark review` shows, and its dialogue on a terminal."""
