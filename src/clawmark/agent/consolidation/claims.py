@@ -111,6 +111,8 @@ _NAME = re.compile(r"`[^`\n]{1,40}`|[A-ZÀ-Þ][\w&.+-]*\w(?: [A-ZÀ-Þ0-9][\w&.+
 _GUESS = re.compile(
     r"\?|\b(?:maybe|perhaps|might|possibly|probably|should|could|would|may|if|unless|whether"
     r"|suppose|wants? to|hopes? to|considering|thinking|vielleicht|eventuell|könnte|sollte|würde"
+    r"|this (?:week|time|month|once)|next week|today|tonight|tomorrow|temporarily|for now|exception"
+    r"|exceptionally|diese woche|dieses mal|nächste woche|heute|morgen|ausnahmsweise|vorübergehend"
     r"|wenn|falls|ob|wohl|vermutlich|einer|idea|idee|try|usually|sometimes|normally|meistens|manchmal)\b",
     re.IGNORECASE,
 )

@@ -11,9 +11,9 @@ from clawmark.agent.consolidation.when import find_times
 from clawmark.agent.consolidation.wording import FEWEST_WORDS, bare, wording
 
 COMING = re.compile(
-    r"\b(?:coming up|upcoming|agenda|calendar|dates|appointments?|deadlines?|reminders?|schedule"
-    r"|next (?:days|weeks|steps)|to ?-?dos?|tasks?|open|plans?|anstehend|bevorstehend|termine?"
-    r"|kalender|fristen|erinnerungen|aufgaben|offen|pläne)\b",
+    r"\b(?:coming up|upcoming|agenda|calendar|appointments?|deadlines?|reminders?|schedule"
+    r"|next (?:days|weeks|steps)|to ?-?dos?|tasks?|anstehend\w*|bevorstehend\w*|termine?"
+    r"|kalender|fristen|erinnerungen|aufgaben)\b",
     re.IGNORECASE,
 )
 """Headings of lists that are about what is still to come."""
@@ -32,7 +32,7 @@ _PAST = re.compile(
 _PRESENT = re.compile(
     r"\b(?:is|are|am|has|have|will|must|needs?|should|may|can|do not|don't|never|no|off|away|away"
     r"|closed|open|free|valid|due|deadline|on (?:holiday|leave|vacation)|takes?|stays?|ist|sind|hat"
-    r"|haben|muss|müssen|soll|wird|bleibt|gilt|frei|krank|urlaub|geschlossen|fällig|frist)\b",
+    r"|haben|muss|müssen|soll|wird|bleibt|gilt|frei|krank|urlaub|geschlossen|fällig|frist|ends?|expires?)\b",
     re.IGNORECASE,
 )
 _ONCE = ("until", "till", "bis")
@@ -76,7 +76,8 @@ def _over(entry: Entry, today: str) -> Expired | None:
         is_dated = _DATED.match(plain) and times and times[0].start <= 2
         if is_dated and all(time.last for time in times):
             last = max(time.last for time in times)
-            return Expired(entry, f"The date has passed: {last}") if last < today else None
+            is_over = _year_before(today) < last < today  # earlier ones are birthdays and the like
+            return Expired(entry, f"The date has passed: {last}") if is_over else None
     if len(entry.sentences) != 1 or _PAST.search(plain) or not _PRESENT.search(plain):
         return None
     times = find_times(plain, entry.day)
@@ -90,6 +91,10 @@ def _over(entry: Entry, today: str) -> Expired | None:
             shown = plain[end.start() : at.end]
             return Expired(entry, f"It has ended: {shown!r} was {at.last}")
     return None
+
+
+def _year_before(today: str) -> str:
+    return f"{int(today[:4]) - 1:04}{today[4:]}"
 
 
 def _finished_task(entry: Entry, logs: list[Entry]) -> Expired | None:

@@ -10,7 +10,7 @@ from clawmark.agent.consolidation.duplicates import find_duplicates
 from clawmark.agent.consolidation.entries import LONG_TERM, Entry, SourceText
 from clawmark.agent.consolidation.expired import COMING, find_expired
 from clawmark.agent.consolidation.repeated import Repeated, find_repeated
-from clawmark.agent.consolidation.superseded import find_superseded
+from clawmark.agent.consolidation.superseded import find_superseded, is_outdated
 from clawmark.agent.consolidation.wording import tokens_of, wording
 from clawmark.agent.review.hunks import CONTEXT_LINES, Hunk, split_lines
 
@@ -57,7 +57,9 @@ def plan(
         if not any(one.citation in changes for one in change.evidence):
             changes[change.evidence[0].citation] = change
     kept = [entry for entry in entries if not _is_removed(changes.get(entry.citation))]
-    promoted = promotions(find_repeated(kept, min_days, used_days), kept, page)
+    found = find_repeated(kept, min_days, used_days)
+    current = [one for one in found if not is_outdated(one.entries[0], one.text, entries)]
+    promoted = promotions(current, kept, page)
     ordered = [*changes.values(), *promoted]
     return tuple(sorted(ordered, key=lambda change: change.hunk.start_line))
 

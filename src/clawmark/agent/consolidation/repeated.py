@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from clawmark.agent.consolidation.entries import Entry
+from clawmark.agent.consolidation.when import find_times
 from clawmark.agent.consolidation.wording import (
     FEWEST_WORDS,
     Wording,
@@ -69,6 +70,8 @@ _CHAT = re.compile(
 """What people say to each other."""
 _MACHINE = re.compile(r"[{}<>|]|https?://|\b[\w./-]+\.(?:py|js|ts|log|json)\b|\A[^\w`\"'(]")
 
+_ENDS = frozenset(("until", "till", "bis"))
+_CLOCK = re.compile(r"\d:\d\d|\d (?:am|pm|uhr)\b", re.IGNORECASE)
 _NOT_AT_START = (REQUEST, _DEPENDENT, _TASK, _REPORT, _PAST, _LABEL)
 
 
@@ -122,6 +125,10 @@ def is_worth_keeping(sentence: str) -> bool:
     if any(pattern.match(plain) for pattern in _NOT_AT_START):
         return False
     if any(pattern.search(plain) for pattern in (SECRET, TRANSIENT, _PASSING, _CHAT, _MACHINE)):
+        return False
+    if any(time.kind in ("day", "month") for time in find_times(plain, "")):
+        return False  # what happens on a day is over after it
+    if wording(plain).limits & _ENDS and find_times(plain, "") and not _CLOCK.search(plain):
         return False
     return _STANDING.search(plain) is not None
 

@@ -17,7 +17,7 @@ from clawmark.agent.consolidation.claims import (
 )
 from clawmark.agent.consolidation.entries import Entry
 from clawmark.agent.consolidation.when import find_times
-from clawmark.agent.consolidation.wording import tokens_of, wording
+from clawmark.agent.consolidation.wording import FILLERS, tokens_of, wording
 
 _RATE = re.compile(r"(?:\s(?:a|an|per|pro|je|die|im)\s[^\W\d_]{2,20}){1,2}")
 """What belongs to an amount and does not change with it: "29 euros a month per school"."""
@@ -154,6 +154,18 @@ def _is_replaced(pair: Contradiction, claims: list[Claim], names: set[frozenset[
     )
 
 
+def is_outdated(entry: Entry, sentence: str, entries: list[Entry]) -> bool:
+    """Whether a newer log has another value for what a sentence of a log claims."""
+    claims = [claim for claim in find_claims(entry) if claim.sentence == sentence]
+    if not claims:
+        return False
+    own = [one for one in entries if one.is_long_term]
+    logged = [one for log in entries if not log.is_long_term for one in find_claims(log)]
+    names = full_names(own)
+    newest = ((claim, _newest(claim, logged, names)) for claim in claims)
+    return any(newer is not None and not is_same_value(claim, newer) for claim, newer in newest)
+
+
 def _newest(claim: Claim, logged: list[Claim], names: set[frozenset[str]]) -> Claim | None:
     """Return the newest claim of the logs about the same subject and attribute."""
     same = [
@@ -184,13 +196,17 @@ def _named_by_logs(own: list[Entry], logged: list[Claim]) -> list[Superseded]:
 
     The subject and the value must be in one entry only: "We switched from Slack to Zulip"."""
     found = list[Superseded]()
+    places = {(one.entry.citation, one.value) for one in logged if one.attribute == "place"}
     for change in logged:
         if not change.before or change.attribute == "when" or not change.is_change:
             continue
+        if (change.entry.citation, change.value) in places:
+            continue  # who moves to another town takes nothing else along
         later = [one for one in logged if one.entry.day > change.entry.day and one.is_change]
         is_undone = any(change.phrase.casefold() == one.before.casefold() for one in later)
         value = change.before.strip("` ")
         is_name = value[:1].isupper() or "`" in change.before or value[:1].isdigit()
+        is_name = is_name and len(value) > 2 and value.lower() not in FILLERS
         pattern = re.compile(rf"(?<!\w){re.escape(value)}(?!\w)")
         holders = [
             entry

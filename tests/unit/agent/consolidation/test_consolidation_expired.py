@@ -55,6 +55,9 @@ def test_what_is_over_is_found(heading: str, item: str) -> None:
         ("Plover", "Tomasz is off until 2026-02-27. He likes written questions."),
         ("Plover", "Works by 2026-02-01 rules."),
         ("Tasks", "[ ] Renew the domain"),
+        ("Calendar", "1988-05-04: Ines's birthday."),
+        ("Important dates", "2026-02-04: the wedding."),
+        ("Open source", "2026-02-04: first release of the library."),
     ],
 )
 def test_what_still_holds_is_kept(heading: str, item: str) -> None:

@@ -113,6 +113,15 @@ def test_an_entry_that_is_over_is_removed_and_not_also_merged() -> None:
     assert applied(changes, twice) == "## Coming up\n\n"
 
 
+def test_a_statement_that_was_changed_since_is_not_promoted() -> None:
+    said = "The backup of Plover runs at 02:00."
+    logs = [log(f"2026-02-0{day}", said) for day in (1, 2, 3)]
+    empty = page("# Memory")
+    assert len(plan(empty, entries_of(empty, *logs), TODAY)) == 1
+    logs.append(log("2026-02-04", "The backup of Plover moved to 04:30."))
+    assert plan(empty, entries_of(empty, *logs), TODAY) == ()
+
+
 def test_a_page_without_anything_to_do_is_left_alone() -> None:
     calm = page("# Memory", "", "- Ines lives in Bergen.", "- Biscuit is a dog.", changed=TODAY)
     logs = (log("2026-02-01", "Swam 900 metres."), log("2026-02-02", "Swam 900 metres again."))

@@ -74,6 +74,8 @@ def test_what_an_agent_used_on_three_days_is_promoted() -> None:
         "user: The petting zoo is a nice idea for the kids.",
         "I'm glad that the dress is ready for the party.",
         "Heute ist Anna krank.",
+        "Tomasz is off until Friday, ask Priya.",
+        "The concert is on 12 March in Ghent.",
         "Anna rufen: ist sie da?",
         "Ging mit dem Hund, es war schön.",
     ],

@@ -101,6 +101,13 @@ def test_a_change_in_a_log_replaces_the_value(old: str, new: str, expected: str)
         ("Tomasz works on Mondays.", "Tomasz works on Tuesdays."),
         ("The market is on Tuesday and Friday.", "The market is now on Friday and Tuesday."),
         ("Server load: 20 percent.", "Anna wohnt in Köln."),
+        ("The meeting is on Tuesday.", "The meeting moved to Thursday this week."),
+        ("Das Treffen ist am Dienstag.", "Das Treffen wird ausnahmsweise auf Freitag verlegt."),
+        ("Grace Adeyemi: runs a school in Leeds.", "Grace moved from Leeds to York."),
+        ("A migration without a rehearsal is a bet.", "We moved from A to B."),
+        ("Rent: 800 euros a month.", "Rent: 850 euros paid."),
+        ("Grace lives in Leeds.", "Grace's mother moved to York."),
+        ("The talk is in Oslo.", "I moved to Oslo Street."),
     ],
 )
 def test_what_is_not_a_change_replaces_nothing(old: str, new: str) -> None:
