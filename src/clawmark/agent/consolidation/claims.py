@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from clawmark.agent.consolidation.entries import Entry
@@ -156,10 +157,11 @@ class Claim(NamedTuple):
     """The last day of a value that is a time, if it is known."""
 
 
-def find_claims(entry: Entry) -> list[Claim]:
+@lru_cache(maxsize=20_000)
+def find_claims(entry: Entry) -> tuple[Claim, ...]:
     """Return what the sentences of an entry claim."""
     if entry.box:
-        return []
+        return ()
     claims, subject = list[Claim](), ""
     for sentence in entry.sentences:
         plain = MARK.sub("", sentence).rstrip(".! ")
@@ -172,7 +174,7 @@ def find_claims(entry: Entry) -> list[Claim]:
         found = list(_claims(entry, sentence, _LED.sub("", plain), subject or entry.heading))
         claims += found
         subject = subject or _subject_text(plain)
-    return list(dict.fromkeys(claims))
+    return tuple(dict.fromkeys(claims))
 
 
 def old_values(entry: Entry) -> set[str]:

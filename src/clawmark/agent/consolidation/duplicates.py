@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from clawmark.agent.consolidation.entries import Entry
-from clawmark.agent.consolidation.wording import covers
+from clawmark.agent.consolidation.wording import (
+    FEWEST_WORDS,
+    Wording,
+    covers,
+    part_wordings,
+    wording,
+)
 
 
 class Duplicate(NamedTuple):
@@ -18,16 +24,24 @@ class Duplicate(NamedTuple):
 def find_duplicates(entries: list[Entry]) -> list[Duplicate]:
     """Return the duplicates among the entries of MEMORY.md; of two equal ones, the later."""
     own = [entry for entry in entries if entry.is_long_term]
+    by_part = dict[Wording, list[Entry]]()
+    for entry in own:
+        for part in part_wordings(entry.text):
+            by_part.setdefault(part, []).append(entry)
     found, removed = list[Duplicate](), set[Entry]()
     for entry in own:
-        for other in own:
-            if other is entry or other in removed or entry.box != other.box:
-                continue
-            if not covers(other.text, entry.text):
-                continue
-            if covers(entry.text, other.text) and entry.start_line < other.start_line:
-                continue  # they say the same: the first one stays
-            found.append(Duplicate(entry, other))
+        wanted = wording(entry.text)
+        covering = by_part.get(wanted, []) if wanted.size >= FEWEST_WORDS else []
+        kept = next((one for one in covering if _stays(one, entry, removed)), None)
+        if kept is not None:
+            found.append(Duplicate(entry, kept))
             removed.add(entry)
-            break
     return found
+
+
+def _stays(other: Entry, entry: Entry, removed: set[Entry]) -> bool:
+    """Whether an entry that covers another one can replace it."""
+    if other is entry or other in removed or other.box != entry.box:
+        return False
+    # If they say the same, the first one stays.
+    return not covers(entry.text, other.text) or other.start_line < entry.start_line

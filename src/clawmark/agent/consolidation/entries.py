@@ -13,7 +13,7 @@ from clawmark.text.dates import date_of
 from clawmark.text.entries import split_entries
 from clawmark.text.secrets.redact import Redactor, has_mask
 from clawmark.text.untrusted.injection_flags import flags_of
-from clawmark.text.untrusted.origin_labels import origin_of
+from clawmark.text.untrusted.origin_labels import COMMENT_START, origin_of
 
 LONG_TERM = "MEMORY.md"
 _BOX = re.compile(r"\A\s*(?:[-*+]|[0-9]{1,9}[.)])\s+\[([ xX])\]\s")
@@ -119,7 +119,9 @@ def read_entries(files: Iterable[SourceText], gate: Gate) -> list[Entry]:
 
 def _is_usable(raw: str, text: str, path: str, gate: Gate) -> bool:
     """Whether an entry of a log may become part of MEMORY.md, or evidence for a change of it."""
-    if origin_of(raw, path) in ("tool", "import") or flags_of(text) or has_mask(text):
+    if COMMENT_START in raw and origin_of(raw, path) in ("tool", "import"):
+        return False
+    if flags_of(text) or has_mask(text):
         return False
     if gate.redactor.kind_in(text) or gate.is_forgotten(text):
         return False

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from clawmark.agent.consolidation.entries import Entry, Gate, SourceText
 from clawmark.agent.consolidation.plan import Change, promotions
 from clawmark.agent.consolidation.repeated import LONGEST, find_repeated
+from clawmark.agent.consolidation.superseded import is_outdated
 from clawmark.agent.consolidation.wording import FILLERS, covers, wording
 from clawmark.agent.flush.prompts import quoted
 from clawmark.agent.models.completer import Completer, Message
@@ -60,9 +61,9 @@ def ask_model(
     candidates = make_candidates(page, entries, planned)
     if not candidates:
         return planned, ()
+    changes = list(planned[MOST_CANDIDATES:])  # more than the model is asked about
     answer = completer.complete(SYSTEM, [Message("user", _shown(candidates))], seconds=SECONDS)
     decisions, notes = read_decisions(answer.text, {one.id for one in candidates})
-    changes = list[Change]()
     for candidate in candidates:
         decision = decisions.get(candidate.id)
         if decision is None:
@@ -90,7 +91,9 @@ def make_candidates(
     known = {_line(change) for change in planned if change.kind == "promoted"}
     found = [one for one in find_repeated(entries, 1) if f"- {one.text}" not in known]
     found.sort(key=lambda one: one.entries[0].day, reverse=True)
-    further = list(promotions(found[: MOST_CANDIDATES - len(planned)], entries, page))
+    newest = found[: max(0, MOST_CANDIDATES - len(planned))]
+    current = [one for one in newest if not is_outdated(one.entries[0], one.text, entries)]
+    further = list(promotions(current, entries, page))
     numbered = [*((change, True) for change in planned), *((change, False) for change in further)]
     return [
         Candidate(f"c{number}", change, is_planned)
