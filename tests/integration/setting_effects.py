@@ -157,8 +157,8 @@ def log_after_a_new_note(scene: Scene) -> object:
 def page_after_a_note_of_an_agent(scene: Scene) -> object:
     with scene.open() as memory:
         tools = {tool.name: tool for tool in memory.tools("agent:main:main", append=True)}
-        tools["memory_append"].call({"text": "The swan is back for good.", "to": "MEMORY.md"})
-        return "swan" in memory.read("MEMORY.md").text
+        tools["memory_append"].call({"text": "The pelican nests on the pier.", "to": "MEMORY.md"})
+        return "pelican" in memory.read("MEMORY.md").text
 
 
 def session_start(scene: Scene) -> object:

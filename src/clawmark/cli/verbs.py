@@ -70,7 +70,7 @@ def overview(stream: TextIO | None = None) -> str:
     ]
     for group in dict.fromkeys(group for group, _ in VERBS.values()):
         lines.append(paint(group, "bold", stream))
-        lines += [f"  {verb:<11}{line}" for verb, (of, line) in VERBS.items() if of == group]
+        lines += [f"  {verb:<12}{line}" for verb, (of, line) in VERBS.items() if of == group]
         lines.append("")
     lines += [
         paint("Examples", "bold", stream),

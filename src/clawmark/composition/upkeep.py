@@ -138,9 +138,8 @@ class Upkeep:
     @property
     def review(self) -> ProposalBox:
         """The changes that agents have proposed, for the user to accept, reject or edit."""
-        from clawmark.composition.review import make_box
-
-        return make_box(self.places, self.settings, self.workspace)
+        box: ProposalBox = _review_functions().make_box(self.places, self.settings, self.workspace)
+        return box
 
     def probe(self) -> tuple[reports.Probe, ...]:
         """Embed one word with the configured provider, and score two known vectors.
@@ -164,7 +163,7 @@ class Upkeep:
             probes=probes,
             backend_probes=other.probe() if other is not None else (),
         )
-        return [*found, *self.slot.findings()]
+        return [*found, *self.slot.findings(), *_review_functions().findings(self.review)]
 
     def consolidate(
         self,
@@ -265,3 +264,8 @@ def _source_functions() -> ModuleType:
     from clawmark.engine.maintenance import sources
 
     return sources
+
+
+def _review_functions() -> ModuleType:
+    """Return the module that opens proposals."""
+    return import_module("clawmark.composition.review")

@@ -114,7 +114,8 @@ _GUESS = re.compile(
     r"|suppose|wants? to|hopes? to|considering|thinking|vielleicht|eventuell|könnte|sollte|würde"
     r"|this (?:week|time|month|once)|next week|today|tonight|tomorrow|temporarily|for now|exception"
     r"|exceptionally|diese woche|dieses mal|nächste woche|heute|morgen|ausnahmsweise|vorübergehend"
-    r"|wenn|falls|ob|wohl|vermutlich|einer|idea|idee|try|usually|sometimes|normally|meistens|manchmal)\b",
+    r"|wenn|falls|ob|wohl|vermutlich|einer|idea|idee|try|usually|sometimes|normally"
+    r"|meistens|manchmal)\b",
     re.IGNORECASE,
 )
 _ATTRIBUTE_NOUNS = """

@@ -32,7 +32,8 @@ _PAST = re.compile(
 _PRESENT = re.compile(
     r"\b(?:is|are|am|has|have|will|must|needs?|should|may|can|do not|don't|never|no|off|away|away"
     r"|closed|open|free|valid|due|deadline|on (?:holiday|leave|vacation)|takes?|stays?|ist|sind|hat"
-    r"|haben|muss|müssen|soll|wird|bleibt|gilt|frei|krank|urlaub|geschlossen|fällig|frist|ends?|expires?)\b",
+    r"|haben|muss|müssen|soll|wird|bleibt|gilt|frei|krank|urlaub|geschlossen|fällig|frist"
+    r"|ends?|expires?)\b",
     re.IGNORECASE,
 )
 _ONCE = ("until", "till", "bis")

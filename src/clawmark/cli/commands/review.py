@@ -13,7 +13,7 @@ from clawmark.cli.arguments import UsageError, count, some_text
 from clawmark.cli.layout import plural, short_path
 from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import emit, is_terminal, note, paint, place, say
-from clawmark.cli.review.keys import read_key
+from clawmark.cli.review.keys import Keyboard
 from clawmark.cli.review.screen import HELP, edit_hunk, review_all, summary
 from clawmark.cli.review.text import listing, no_longer_applies, proposal_lines
 from clawmark.memory import Memory
@@ -95,7 +95,9 @@ def _ask(memory: Memory, box: ProposalBox) -> int:
     if not box.list():
         say("Nothing waits for review.")
         return 0
-    counts = review_all(box, memory.places.state_dir, read_key)
+    keyboard = Keyboard()
+    with keyboard.opened():
+        counts = review_all(box, memory.places.state_dir, keyboard)
     say(summary(counts, box.count()))
     return 0
 

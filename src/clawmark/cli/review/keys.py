@@ -4,30 +4,59 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-
-def read_key() -> str:
-    """Wait for one key and return its character; empty at the end of the input.
-
-    Ctrl-C still interrupts."""
-    if os.name == "nt":
-        import msvcrt
-
-        return str(msvcrt.getwch())
-    # Imported here: Windows does not have them.
+if sys.platform == "win32":
+    import msvcrt
+else:
     import termios
     import tty
 
-    descriptor = sys.stdin.fileno()
-    before = termios.tcgetattr(descriptor)
-    try:
-        tty.setcbreak(descriptor)
+
+class Keyboard:
+    """The keys of the terminal, without Enter and without an echo. Ctrl-C still interrupts."""
+
+    def read(self) -> str:
+        """Wait for one key and return its character; empty at the end of the input."""
+        if sys.platform == "win32":
+            return msvcrt.getwch()
+        descriptor = sys.stdin.fileno()
         data = os.read(descriptor, 1)
         while data and len(data) < 4 and not _is_complete(data):  # a letter of several bytes
             data += os.read(descriptor, 1)
+        return data.decode("utf-8", "replace")
+
+    @contextmanager
+    def opened(self) -> Iterator[None]:
+        """Deliver keys one by one during a block."""
+        with _mode(single_keys=True):
+            yield
+
+    @contextmanager
+    def released(self) -> Iterator[None]:
+        """Give the terminal to another program during a block."""
+        with _mode(single_keys=False):
+            yield
+
+
+@contextmanager
+def _mode(*, single_keys: bool) -> Iterator[None]:
+    if sys.platform == "win32":
+        yield
+        return
+    descriptor = sys.stdin.fileno()
+    before = termios.tcgetattr(descriptor)
+    now = termios.tcgetattr(descriptor)
+    try:
+        if single_keys:
+            tty.setcbreak(descriptor, termios.TCSANOW)
+        else:
+            now[3] |= termios.ICANON | termios.ECHO
+            termios.tcsetattr(descriptor, termios.TCSANOW, now)
+        yield
     finally:
-        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
-    return data.decode("utf-8", "replace")
+        termios.tcsetattr(descriptor, termios.TCSANOW, before)
 
 
 def _is_complete(data: bytes) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from clawmark.agent.review.box import ProposalBox
@@ -13,6 +13,7 @@ from clawmark.agent.review.proposals import Proposal
 from clawmark.cli.editor import editor_command, make_copy, run_editor
 from clawmark.cli.layout import plural
 from clawmark.cli.output import flush, note, paint, place, say
+from clawmark.cli.review.keys import Keyboard
 from clawmark.cli.review.text import head_line, hunk_lines, no_longer_applies
 from clawmark.model.errors import ClawmarkError, NotText
 
@@ -35,7 +36,7 @@ class Counts(NamedTuple):
     skipped: int = 0
 
 
-def review_all(box: ProposalBox, state_dir: str, read_key: Callable[[], str]) -> Counts:
+def review_all(box: ProposalBox, state_dir: str, keyboard: Keyboard) -> Counts:
     """Ask about each pending hunk until all are decided or skipped, or the user quits."""
     counts = Counts()
     for proposal_id, number in _pending(box):
@@ -44,7 +45,7 @@ def review_all(box: ProposalBox, state_dir: str, read_key: Callable[[], str]) ->
             continue
         say()
         say(head_line(proposal))
-        key = _decide(box, proposal, number, state_dir, read_key)
+        key = _decide(box, proposal, number, state_dir, keyboard)
         if key == "q":
             break
         counts = counts._replace(
@@ -66,20 +67,20 @@ def _decide(
     proposal: Proposal,
     number: int,
     state_dir: str,
-    read_key: Callable[[], str],
+    keyboard: Keyboard,
 ) -> str:
     """Show a hunk and carry out keys until one of them decides; return that key."""
     total = len(proposal.hunks)
     say("\n".join(hunk_lines(proposal.hunks[number - 1], number, total, whole=False)))
     while True:
-        key = _ask(read_key)
+        key = _ask(keyboard)
         if key in ("q", "s"):
             return key
         if key == "d":
             say("\n".join(hunk_lines(proposal.hunks[number - 1], number, total)))
         elif key in ("a", "r", "e"):
             try:
-                if _carry_out(box, proposal.id, number, key, state_dir):
+                if _carry_out(box, proposal.id, number, key, state_dir, keyboard):
                     return key
             except ClawmarkError as error:  # the other hunks can still be decided
                 note(f"{error.message} {error.hint}".strip())
@@ -89,15 +90,22 @@ def _decide(
             say(HELP)
 
 
-def _ask(read_key: Callable[[], str]) -> str:
+def _ask(keyboard: Keyboard) -> str:
     sys.stdout.write(paint(QUESTION, "bold"))
     flush()
-    key = read_key().lower()
+    key = keyboard.read().lower()
     say(key if key.isprintable() else "")
     return "q" if key in ("\x04", "") else key
 
 
-def _carry_out(box: ProposalBox, proposal_id: str, number: int, key: str, state_dir: str) -> bool:
+def _carry_out(
+    box: ProposalBox,
+    proposal_id: str,
+    number: int,
+    key: str,
+    state_dir: str,
+    keyboard: Keyboard,
+) -> bool:
     """Accept, reject or edit a hunk; return whether it is decided."""
     if key == "r":
         box.reject(proposal_id, (number,))
@@ -108,7 +116,8 @@ def _carry_out(box: ProposalBox, proposal_id: str, number: int, key: str, state_
             raise no_longer_applies(proposal_id, outcome)
         say(f"Written to {place(outcome.hunks[number - 1].path)}.")
         return True
-    edit_hunk(box, proposal_id, number, state_dir)
+    with keyboard.released():
+        edit_hunk(box, proposal_id, number, state_dir)
     return False
 
 
