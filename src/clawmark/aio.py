@@ -361,6 +361,8 @@ class AsyncMemory:
     spending = _awaited(Memory.spending)
     evaluate = _awaited(Memory.evaluate)
     heartbeat = _awaited(Memory.heartbeat)
+    consolidate = _awaited(Memory.consolidate)
+    contradictions = _awaited(Memory.contradictions)
     now = _awaited(Memory.now)
     today = _awaited(Memory.today)
     prompt = _awaited(Memory.prompt)

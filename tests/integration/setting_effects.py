@@ -8,7 +8,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,6 +31,7 @@ from clawmark.embed.services.settings import remote_options
 from clawmark.engine.sync.scan import SyncRequest
 from clawmark.history.history import History
 from clawmark.model.errors import ClawmarkError
+from clawmark.testing import ScriptedCompleter
 
 QUESTION = "where does the heron nest?"
 KEY = "not-a-real-key"
@@ -322,6 +323,18 @@ def due_after_compaction(scene: Scene) -> object:
 def heartbeat(scene: Scene) -> object:
     with scene.open() as memory:
         return make_heartbeat(memory, None, "", apply=False, days=7).settings
+
+
+def consolidation(scene: Scene) -> object:
+    """What is proposed of a statement of two days within three and six weeks, and by heartbeats."""
+    with scene.open() as memory:
+        days = [memory.now() - timedelta(days=back) for back in (3, 2, 20)]
+        for moment in days:
+            memory.append("The heron is safest by the old mill.", day=moment.date().isoformat())
+        answer = ScriptedCompleter(lambda request: "HEARTBEAT_OK")
+        report = memory.heartbeat(completer=answer).consolidation
+        changes = memory.consolidate(dry_run=True).changes
+        return report is None, [change.hunk.citations for change in changes]
 
 
 def conversation(scene: Scene) -> object:

@@ -31,6 +31,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "review": ("Use", "Decide about the changes that agents want to make to the memory"),
     "chat": ("Use", "Chat with an agent that remembers, in the terminal"),
     "flush": ("Use", "Save what matters in a conversation, or curate MEMORY.md"),
+    "consolidate": ("Use", "Propose how to keep MEMORY.md short and true, from the daily logs"),
     "heartbeat": ("Use", "Curate MEMORY.md and go through a checklist; for cron and timers"),
     "mcp": ("Connect", "Serve the memory to MCP hosts: Claude Code, Cursor and others"),
     "hook": ("Connect", "Handle a hook event of Claude Code or Codex"),
@@ -75,7 +76,7 @@ def overview(stream: TextIO | None = None) -> str:
     ]
     for group in dict.fromkeys(group for group, _ in VERBS.values()):
         lines.append(paint(group, "bold", stream))
-        lines += [f"  {verb:<11}{line}" for verb, (of, line) in VERBS.items() if of == group]
+        lines += [f"  {verb:<12}{line}" for verb, (of, line) in VERBS.items() if of == group]
         lines.append("")
     lines += [
         paint("Examples", "bold", stream),

@@ -254,7 +254,9 @@ def run_heartbeat(
     from clawmark.composition import heartbeat
 
     parts = heartbeat.make_heartbeat(memory, completer, model, apply=apply, days=days)
-    return heartbeat.run_heartbeat(parts, force=force)
+    consolidated = heartbeat.consolidate_if_due(memory, completer, model)
+    report = heartbeat.run_heartbeat(parts, force=force)
+    return report._replace(consolidation=consolidated)
 
 
 def flush_times(places: Places) -> tuple[dict[str, FlushTimes], FlushTimes | None]:

@@ -11,12 +11,13 @@ from clawmark.agent.models.completer import Completer
 from clawmark.agent.prompt.context import ContextReader
 from clawmark.agent.session.setup import needed_model
 from clawmark.composition import redactor_of
+from clawmark.composition.consolidation import consolidate_if_due
 from clawmark.composition.trust import make_gate
 
 if TYPE_CHECKING:
     from clawmark.memory import Memory
 
-__all__ = ["make_heartbeat", "run_heartbeat"]
+__all__ = ["consolidate_if_due", "make_heartbeat", "run_heartbeat"]
 
 
 def make_heartbeat(

@@ -22,6 +22,7 @@ from clawmark.agent.tools.memory_forget import Forgetter
 from clawmark.composition import redactor_of
 from clawmark.composition.agent import search_scope, session_access
 from clawmark.composition.trust import make_gate
+from clawmark.composition.usage import counting_search
 from clawmark.config.schema.plugins import MEMORY_CORE
 from clawmark.model.reports import Finding, PluginReport, Status
 
@@ -130,7 +131,7 @@ def make_context(memory: Memory, name: str, config: Mapping[str, object]) -> Plu
         redactor=redactor_of(search),
         environ=os.environ,
         now=memory.now,
-        search=memory.search,
+        search=counting_search(memory),
         read=memory.read,
         embedder=embedder,
         append=memory.append,

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from datetime import datetime
     from types import ModuleType
 
+    from clawmark.agent.consolidation.run import ConsolidationReport
+    from clawmark.agent.consolidation.superseded import Contradiction
     from clawmark.agent.forget.parts import ForgetParts
     from clawmark.agent.forget.values import ForgetPlan, ForgetReport
     from clawmark.agent.models.completer import Completer
@@ -269,6 +271,31 @@ class Upkeep:
             *_review_functions().findings(self.review),
         ]
 
+    def consolidate(
+        self,
+        *,
+        days: int = 0,
+        completer: Completer | None = None,
+        model: str = "",
+        rules_only: bool = False,
+        dry_run: bool = False,
+    ) -> ConsolidationReport:
+        """Propose what should change in MEMORY.md after the logs of the last days.
+
+        Rules find what is said twice, superseded, expired, or said on several days. A model, the
+        configured one by default, reviews the result; `rules_only` does without. The changes wait
+        for the user as a proposal, and nothing else is written. `days` is by default
+        `memory.consolidation.days`."""
+        report: ConsolidationReport = _consolidation().run_consolidation(
+            self, completer, model=model, rules_only=rules_only, days=days, dry_run=dry_run
+        )
+        return report
+
+    def contradictions(self) -> tuple[Contradiction, ...]:
+        """Return the statements of MEMORY.md and of last year's logs that contradict each other."""
+        found: tuple[Contradiction, ...] = _consolidation().find_contradictions(self)
+        return found
+
     def _run_sync(self, request: SyncRequest) -> reports.SyncReport:
         return self._backend.sync(instant_only=request.instant_only)
 
@@ -340,6 +367,12 @@ def _forget_functions() -> ModuleType:
 def _journal_functions() -> ModuleType:
     """Return the module that reports on the journal, which a search does not need."""
     return import_module("clawmark.composition.journal_reports")
+
+
+def _consolidation() -> ModuleType:
+    """Return the module of consolidation."""
+    # Imported late: a cold search does not need it.
+    return import_module("clawmark.composition.consolidation")
 
 
 def _source_functions() -> ModuleType:

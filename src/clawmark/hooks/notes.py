@@ -71,7 +71,7 @@ def note_session_of(memory: Memory, event: Event, session_key: str) -> str:
         if isinstance(draft, NoNote):
             return ""
         try:
-            return create_note(parts.workspace, draft, session_key)
+            return create_note(parts.workspace, draft)
         except KeptForReview:
             return ""
 

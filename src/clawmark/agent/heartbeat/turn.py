@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import NamedTuple
 
+from clawmark.agent.consolidation.run import ConsolidationReport
 from clawmark.agent.flush.prompts import current_time
 from clawmark.agent.heartbeat.decide import (
     HEARTBEAT_OK,
@@ -113,6 +114,8 @@ class HeartbeatReport(NamedTuple):
     """The ids of the curation proposals that wait for the user."""
     input_tokens: int = 0
     output_tokens: int = 0
+    consolidation: ConsolidationReport | None = None
+    """The consolidation that was due, if one was."""
 
     @property
     def is_waiting(self) -> bool:
@@ -122,7 +125,8 @@ class HeartbeatReport(NamedTuple):
     @property
     def is_ok(self) -> bool:
         """Whether there is nothing for the user to read."""
-        return not self.message and self.proposal is None
+        is_consolidated = self.consolidation is not None and bool(self.consolidation.changes)
+        return not self.message and self.proposal is None and not is_consolidated
 
 
 def run_heartbeat(parts: HeartbeatParts, *, force: bool = False) -> HeartbeatReport:

@@ -240,7 +240,10 @@ def keep_curation(box: ProposalBox, curation: Curation, session: str = "") -> Pr
 
 def pending_curations(box: ProposalBox) -> tuple[Proposal, ...]:
     """Return the proposals of curations that wait for the user."""
-    return tuple(one for one in box.list() if one.origin.kind == BY_CURATION.kind)
+    kind, source = BY_CURATION.kind, BY_CURATION.source  # a consolidation has another source
+    return tuple(
+        one for one in box.list() if (one.origin.kind, one.origin.source) == (kind, source)
+    )
 
 
 # --- The draft ---

@@ -290,7 +290,7 @@ def _write_once(parts: NoteParts, asked: SessionEntry, draft: Draft) -> NoteOutc
             outcome.append(NoNote("already-noted"))
         else:
             try:
-                path = create_note(parts.workspace, draft, asked.key)
+                path = create_note(parts.workspace, draft)
                 outcome.append(Noted(path))
             except KeptForReview as kept:
                 path = kept.path
@@ -301,7 +301,7 @@ def _write_once(parts: NoteParts, asked: SessionEntry, draft: Draft) -> NoteOutc
     return outcome[-1]
 
 
-def create_note(workspace: Workspace, draft: Draft, session_key: str = "") -> str:
+def create_note(workspace: Workspace, draft: Draft) -> str:
     """Write a note under the first free name and return its path.
 
     Raises KeptForReview if the user has to accept it first."""
@@ -309,7 +309,6 @@ def create_note(workspace: Workspace, draft: Draft, session_key: str = "") -> st
     if problem is not None:
         raise WorkspaceError(problem.message, hint=problem.hint)
     stem = f"{daily_path(draft.day).removesuffix('.md')}-{draft.slug}"
-    origin = Origin(actor="agent", kind="note", trust="agent", session=session_key)
     for number in range(1, MOST_TRIES + 1):
         path = f"{stem}{f'-{number}' if number > 1 else ''}.md"
         try:

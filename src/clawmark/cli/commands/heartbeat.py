@@ -7,6 +7,7 @@ from argparse import ArgumentParser, Namespace
 from clawmark.agent.heartbeat.decide import HEARTBEAT_OK
 from clawmark.agent.heartbeat.turn import HeartbeatReport
 from clawmark.cli.arguments import count, some_text
+from clawmark.cli.commands.consolidate import report_as_json, show_report
 from clawmark.cli.commands.flush import accept, confirm, show_diff
 from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import emit, note, paint, plain, say
@@ -82,6 +83,8 @@ def _show(report: HeartbeatReport, *, quiet: bool) -> None:
         say("Written to MEMORY.md." if report.applied else f"Nothing is written. {_next(report)}")
     elif report.note and not report.is_waiting:
         note(plain(report.note))
+    if report.consolidation is not None and report.consolidation.changes:
+        show_report(report.consolidation)
     if report.is_ok and not quiet:
         say(HEARTBEAT_OK)
         if _REASONS[report.because]:
@@ -96,7 +99,9 @@ def _next(report: HeartbeatReport) -> str:
 
 
 def _as_json(report: HeartbeatReport) -> dict[str, object]:
+    consolidation = report.consolidation
     return {
+        **({"consolidation": report_as_json(consolidation)} if consolidation else {}),
         "status": HEARTBEAT_OK if report.is_ok else "attention",
         "because": report.because,
         "message": report.message,

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Annotated, NamedTuple
 
 from clawmark.config.schema.agent import Compaction, Hooks, SessionReset, StartupContext
+from clawmark.config.schema.consolidation import ConsolidationOptions
 from clawmark.config.schema.history import HistoryOptions
 from clawmark.config.schema.key import Key
 from clawmark.config.schema.media import Multimodal
@@ -350,6 +351,7 @@ class MemoryOptions(NamedTuple):
     ] = ()
     qmd: QmdOptions = QmdOptions()
     daily_log: DailyLogOptions = DailyLogOptions()
+    consolidation: ConsolidationOptions = ConsolidationOptions()
     history: HistoryOptions = HistoryOptions()
     review: ReviewPolicy = "curated"
 

@@ -1,0 +1,33 @@
+"""The search that agents use: it counts which entries of the daily logs answer them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from clawmark.config.paths import Places
+
+if TYPE_CHECKING:
+    from clawmark.memory import Memory
+    from clawmark.model.values import Found
+
+
+def usage_file(places: Places) -> str:
+    """Return the file with the counts."""
+    return os.path.join(places.state_dir, "agents", places.agent_id, "usage.json")
+
+
+def counting_search(memory: Memory) -> Callable[..., Found]:
+    """Return `Memory.search` with counting; a count never delays or changes the answer."""
+
+    def search(text: str, **options: object) -> Found:
+        found = memory.search(text, **options)  # type: ignore[arg-type]
+        # Imported late: a hook that calls no tool does not need it.
+        usage = import_module("clawmark.agent.consolidation.usage")
+        counts = usage.UsageCounts(usage_file(memory.places))
+        counts.record(usage.used_entries(text, found.hits), memory.today())
+        return found
+
+    return search
