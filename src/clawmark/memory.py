@@ -26,6 +26,7 @@ from clawmark.model.errors import WorkspaceError
 from clawmark.model.values import NO_FILTERS, Found, Identity, Scan, SyncPlan, Vector
 from clawmark.system.counters import Metrics
 from clawmark.workspace import Workspace
+from clawmark.workspace.daily import format_entry
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -210,7 +211,6 @@ class Memory(Upkeep):
         called `now` already. Only text with redaction masks is refused. `check_note` applies the
         write gate that agents and `clawmark remember` have."""
         from clawmark.text.write_check import check_write
-        from clawmark.workspace.daily import format_entry
 
         problem = check_write(text)
         if problem is not None:
