@@ -9,6 +9,7 @@ from functools import reduce
 from typing import Any
 
 from clawmark.config.schema import Settings
+from clawmark.config.schema.agent import AgentSettings
 from clawmark.config.schema.key import Key
 
 _SECTIONS = {
@@ -44,7 +45,10 @@ def with_value(settings: Settings, name: str, value: object) -> Settings:
         inner = replaced(getattr(group, first), tuple(rest)) if rest else value
         return group._replace(**{first: inner})
 
-    changed: Settings = replaced(settings, BY_NAME[name].attributes)
+    attributes = BY_NAME[name].attributes
+    if attributes[0] in AgentSettings._fields:
+        return settings._replace(given_to_agents=replaced(settings.of_agents, attributes))
+    changed: Settings = replaced(settings, attributes)
     return changed
 
 
@@ -66,7 +70,10 @@ def _spelling(attribute: str) -> str:
     return _IRREGULAR.get(attribute) or first + "".join(map(str.capitalize, others))
 
 
-KEYS: tuple[Key, ...] = tuple(_keys(Settings(), "agents.defaults.", ()))
+KEYS: tuple[Key, ...] = (
+    *_keys(Settings(), "agents.defaults.", ()),
+    *_keys(AgentSettings(), "agents.defaults.", ()),
+)
 BY_NAME: dict[str, Key] = {key.name: key for key in KEYS}
 GROUPS: frozenset[str] = frozenset(
     ".".join(parts[:end])

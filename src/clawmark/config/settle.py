@@ -76,8 +76,9 @@ def settle(gathered: Gathered, places: Places) -> Loaded:
         extra_patterns=_settled_patterns(search.extra_paths, gathered.patterns, places)
     )
     search = _with_providers(search, gathered.model_providers, warnings)
-    tools = settings.tools._replace(layers=tool_layers(gathered.tool_lists))
-    settings = _with_subagents(settings._replace(memory_search=search, tools=tools), origins)
+    settings = settings._replace(memory_search=search)
+    if any(key.startswith("tools.") for key in values):
+        settings = _with_tool_lists(settings, gathered.tool_lists, origins)
     plugins = settled_plugins(settings.plugins.slots.memory, gathered.plugin_entries, warnings)
     settings = settings._replace(plugins=plugins)
     warnings += unsupported_warnings(gathered.unsupported)
@@ -135,6 +136,16 @@ def unsupported_warnings(found: Mapping[str, Written]) -> list[str]:
         value = "" if is_group else f" is {show(written.value)}, which"
         warnings.append(f"{where}{show_path(written.path)}{value} has no effect: {entry.reason}.")
     return warnings
+
+
+def _with_tool_lists(
+    settings: Settings,
+    lists: Mapping[tuple[str, str | int], tuple[str, ...]],
+    origins: dict[str, str],
+) -> Settings:
+    tools = settings.tools._replace(layers=tool_layers(lists))
+    of_agents = settings.of_agents._replace(tools=tools)
+    return _with_subagents(settings._replace(given_to_agents=of_agents), origins)
 
 
 def tool_layers(lists: Mapping[tuple[str, str | int], tuple[str, ...]]) -> tuple[ToolRule, ...]:
