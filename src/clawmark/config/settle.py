@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 
 from clawmark.config.check import Written, fill_in, refuse, show
 from clawmark.config.json5 import show_path
-from clawmark.config.keys import with_value
 from clawmark.config.paths import Places
 from clawmark.config.plugins import settled_plugins
 from clawmark.config.schema import (
@@ -24,7 +23,7 @@ from clawmark.config.schema import (
     Settings,
 )
 from clawmark.config.schema.media import MODEL, Multimodal, can_embed
-from clawmark.config.schema.tools import ToolRule
+from clawmark.config.search_keys import with_value
 from clawmark.config.unsupported import OPENCLAW_PROVIDERS, UNSUPPORTED_BY_NAME
 from clawmark.model.errors import ConfigError
 
@@ -143,20 +142,9 @@ def _with_tool_lists(
     lists: Mapping[tuple[str, str | int], tuple[str, ...]],
     origins: dict[str, str],
 ) -> Settings:
-    tools = settings.tools._replace(layers=tool_layers(lists))
+    tools = settings.tools.with_layers(lists)
     of_agents = settings.of_agents._replace(tools=tools)
     return _with_subagents(settings._replace(given_to_agents=of_agents), origins)
-
-
-def tool_layers(lists: Mapping[tuple[str, str | int], tuple[str, ...]]) -> tuple[ToolRule, ...]:
-    """The lists for all agents and those of the agent; a tool must pass both."""
-    layers = (
-        ToolRule(
-            allow=lists.get(("tools.allow", level), ()), deny=lists.get(("tools.deny", level), ())
-        )
-        for level in dict.fromkeys(level for _, level in lists)
-    )
-    return tuple(layer for layer in layers if layer.allow or layer.deny)
 
 
 def _with_subagents(settings: Settings, origins: dict[str, str]) -> Settings:

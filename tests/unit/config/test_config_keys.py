@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from clawmark.config.check import KINDS, Source, Written, check
-from clawmark.config.keys import BY_NAME, GROUPS, KEYS, value_of, with_value
+from clawmark.config.keys import BY_NAME, GROUPS, KEYS, value_of
 from clawmark.config.schema import Settings
 from clawmark.config.schema.agent import AgentSettings
+from clawmark.config.search_keys import with_value
 from clawmark.config.unsupported import UNSUPPORTED_BY_NAME
 
 
