@@ -35,6 +35,7 @@ from clawmark.model.values import (
 )
 from clawmark.system.counters import Metrics
 from clawmark.workspace import Workspace
+from clawmark.workspace.daily import format_entry
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -274,7 +275,6 @@ class Memory(Upkeep):
         journal; by default the user. What an agent writes may be kept as a proposal, which raises
         KeptForReview."""
         from clawmark.text.write_check import check_write
-        from clawmark.workspace.daily import format_entry
 
         self._finish_forget()
         problem = check_write(text)

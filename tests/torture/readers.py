@@ -29,7 +29,7 @@ import json, select, sys
 from clawmark.backends.snapshot import HeldSnapshot
 from clawmark.composition import make_query
 from clawmark.memory import Memory
-from clawmark.engine.search.pipeline import Freshness
+from clawmark.model.values import Freshness
 state, files = sys.argv[1], int(sys.argv[2])
 with Memory.open(state_dir=state, config=state + "/clawmark.json") as memory:
     backend = memory._builtin

@@ -20,18 +20,24 @@ from clawmark.backends.snapshot import HeldSnapshot
 from clawmark.embed.base import Embedder
 from clawmark.engine.maintenance.repair import heal, healing
 from clawmark.engine.parts import IndexParts, answering_embedders, count_due_vectors, refusal_of
-from clawmark.engine.search.legs import Asked, ask
-from clawmark.engine.search.pipeline import Freshness, search
 from clawmark.engine.sync.scan import SyncRequest
 from clawmark.model.errors import IndexDamaged, IndexFromTheFuture
-from clawmark.model.values import Degraded, FileStat, Found, Identity, NothingFound, Query
+from clawmark.model.values import (
+    Degraded,
+    FileStat,
+    Found,
+    Freshness,
+    Identity,
+    NothingFound,
+    Query,
+)
 from clawmark.system.cancellation import check_cancelled
-from clawmark.text.keywords.query import clean_query
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from clawmark.backends.background import Background
+    from clawmark.engine.search.legs import Asked
     from clawmark.engine.versions.background_recorder import BackgroundRecorder
     from clawmark.engine.versions.recorder import Recorder
     from clawmark.model.documents import Excerpt
@@ -91,6 +97,9 @@ class BuiltinBackend:
         return found._replace(degraded=Degraded(what or again, fix))
 
     def _answer(self, query: Query, *, freshen: bool) -> Found:
+        # Imported late, here and in `_ask` and `_find`: a sync does without the search pipeline.
+        from clawmark.text.keywords.query import clean_query
+
         store = self.parts.store
         query = query._replace(text=clean_query(query.text))
         for _ in range(ATTEMPTS):
@@ -127,6 +136,8 @@ class BuiltinBackend:
 
     def _ask(self, text: str, snapshot: HeldSnapshot) -> Asked:
         """Embed the query with the embedders whose vectors the index has."""
+        from clawmark.engine.search.legs import ask
+
         if not text or not self.parts.embedders:
             return ask(text, (), ())
         began = time.perf_counter()
@@ -144,6 +155,8 @@ class BuiltinBackend:
         """Return the answer from one snapshot, and which files of its hits have changed since they
         were indexed.
         """
+        from clawmark.engine.search.pipeline import search
+
         check_cancelled()
         reader = snapshot.reader
         found = search(
@@ -290,10 +303,7 @@ class BuiltinBackend:
     def _sync(self, request: SyncRequest) -> SyncReport:
         # Imported late: a search that finds nothing due does not need it.
         from clawmark.engine.sync.run import run_sync
-        from clawmark.engine.sync.time_left import with_time_left
 
-        if request.progress is not None:
-            request = request._replace(progress=with_time_left(request.progress))
         request = request._replace(look=self.freshener.look_for_sync)
         is_complete = False
         try:

@@ -12,10 +12,9 @@ from clawmark.backends import freshening
 from clawmark.backends.freshening import IndexNow, Known, Look, LookInBackground, LookNow, ShareLook
 from clawmark.backends.snapshot import HeldSnapshot
 from clawmark.engine.parts import OUTDATED, IndexParts
-from clawmark.engine.search.pipeline import Freshness
 from clawmark.engine.sync.scan import FEW_CHUNKS, SyncParts, SyncRequest, is_chunked_by, look
 from clawmark.model.errors import IndexBusy, IndexDamaged, IndexFromTheFuture, IndexStoreError
-from clawmark.model.values import Degraded, Scan, SyncPlan
+from clawmark.model.values import Degraded, Freshness, Scan, SyncPlan
 from clawmark.store.base import Snapshot
 from clawmark.system.cancellation import check_cancelled, is_cancelled
 

@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 from clawmark.cli.arguments import common_flags
 from clawmark.cli.layout import plural, short_path
-from clawmark.cli.output import note
 from clawmark.memory import Memory
 from clawmark.model.sync_report import SyncReport
 from clawmark.workspace.file_counts import survey
@@ -38,6 +37,12 @@ class Unsearched(NamedTuple):
             f"{at_least}{plural(self.files, 'Markdown file')} in "
             f"{short_path(self.folder)} {verb} not searched"
         )
+
+    @property
+    def hint(self) -> str:
+        """What is not searched, and the command that adds it."""
+        sentence = f"{self.sentence[:1].upper()}{self.sentence[1:]}"
+        return f"clawmark: {sentence}. To search them too:\n  {self.command}"
 
 
 def find_unsearched(
@@ -89,16 +94,6 @@ def count_unsearched(
         is_complete=found.is_complete,
         command=_command(folder, args),
     )
-
-
-def print_hint(found: Unsearched | None) -> None:
-    """Print the command that adds the files, on standard error."""
-    if found is not None:
-        sentence = found.sentence
-        note(
-            f"clawmark: {sentence[:1].upper()}{sentence[1:]}. To search them too:\n  "
-            f"{found.command}"
-        )
 
 
 def _is_above_home(folder: str) -> bool:

@@ -158,7 +158,7 @@ def _read_text(path: str, limit: int, *, follow_links: bool = True) -> str:
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise _unreadable(path, f"{path} is UTF-16; a configuration file must be UTF-8.")
     try:
-        text = data.decode("utf-8-sig")
+        text = data.decode().removeprefix("\ufeff")  # a byte order mark
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise _unreadable(

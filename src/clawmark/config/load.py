@@ -16,9 +16,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from clawmark.config.check import Source, Written, check, patterns_of, refuse, show
 from clawmark.config.files import ConfigFile, read_config
 from clawmark.config.json5 import show_path
-from clawmark.config.keys import BY_NAME, GROUPS
 from clawmark.config.paths import Places
 from clawmark.config.schema import Loaded, Settings
+from clawmark.config.search_keys import all_keys, find_key, is_group
 from clawmark.config.sections import OTHER_SECTIONS, OUR_SECTIONS, Section, sections_for
 from clawmark.config.settle import Gathered, settle
 from clawmark.config.unsupported import UNSUPPORTED_BY_NAME, UNSUPPORTED_GROUPS
@@ -106,8 +106,10 @@ class _Loader:
 
     def add_overrides(self, overrides: Mapping[str, object]) -> None:
         for key, value in overrides.items():
-            if key not in BY_NAME:
-                raise ConfigError(f"{key} is not a setting.{_suggestion(key, BY_NAME)}", key=key)
+            if find_key(key) is None:
+                raise ConfigError(
+                    f"{key} is not a setting.{_suggestion(key, all_keys().BY_NAME)}", key=key
+                )
             if key in ("agents.defaults.workspace", "memorySearch.store.path"):
                 raise ConfigError(
                     f"{key} decides where things are and cannot be overridden here.", key=key
@@ -117,7 +119,9 @@ class _Loader:
 
     def _put(self, key: str, written: Written) -> None:
         gathered = self.gathered
-        value = check(BY_NAME[key], written, self.warnings)
+        known = find_key(key)
+        assert known is not None
+        value = check(known, written, self.warnings)
         if key in ("tools.allow", "tools.deny"):
             assert isinstance(value, tuple)
             gathered.tool_lists[key, written.path[0]] = value
@@ -138,11 +142,11 @@ class _Loader:
             name, path, values = waiting.pop()
             for part, value in values.items():
                 key, written = f"{name}.{part}".lstrip("."), Written(source, (*path, part), value)
-                if key in BY_NAME:
+                if find_key(key) is not None:
                     yield key, written
                 elif key in UNSUPPORTED_BY_NAME:
                     self.gathered.unsupported[key] = written
-                elif key not in GROUPS and key not in UNSUPPORTED_GROUPS:
+                elif not is_group(key) and key not in UNSUPPORTED_GROUPS:
                     self.warnings.append(_unknown_key(written, key))
                 elif isinstance(value, dict):
                     waiting.append((key, written.path, value))
@@ -206,7 +210,8 @@ def _channel_warnings(file: ConfigFile) -> list[str]:
 def _unknown_key(written: Written, key: str) -> str:
     where = f"{written.source.file}: " if written.source.file else ""
     name = _short(show_path(written.path))
-    return f"{where}there is no key {name}; it is ignored.{_suggestion(key, (*BY_NAME, *GROUPS))}"
+    known = (*all_keys().BY_NAME, *all_keys().GROUPS)
+    return f"{where}there is no key {name}; it is ignored.{_suggestion(key, known)}"
 
 
 def _suggestion(name: str, known: Iterable[str]) -> str:

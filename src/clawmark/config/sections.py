@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from clawmark.config.check import Source, Written, check, refuse, show
 from clawmark.config.files import read_config
-from clawmark.config.keys import BY_NAME, GROUPS
 from clawmark.config.paths import default_agent, is_agent_id
+from clawmark.config.search_keys import SEARCH_KEYS, find_key, is_group
 from clawmark.config.unsupported import UNSUPPORTED_BY_NAME, UNSUPPORTED_GROUPS
 
 _OTHERS = """
@@ -73,7 +73,7 @@ class FilePlaces:
 
     def workspace(self, agent: str) -> str:
         """The workspace that is set for an agent, as written; empty without one."""
-        key, known = BY_NAME["agents.defaults.workspace"], self.agents()
+        key, known = SEARCH_KEYS["agents.defaults.workspace"], self.agents()
         places = [
             Written(self._source, (*entry.path, "workspace"), entry.values["workspace"])
             for entry in known
@@ -98,7 +98,7 @@ class FilePlaces:
             store = section.values.get("store") if section.name == "memorySearch" else None
             if isinstance(store, dict) and "path" in store:
                 written = Written(self._source, (*section.path, "store", "path"), store["path"])
-                path = str(check(BY_NAME["memorySearch.store.path"], written))
+                path = str(check(SEARCH_KEYS["memorySearch.store.path"], written))
         return path
 
 
@@ -162,11 +162,11 @@ def _about_memory(name: str, values: dict[str, object]) -> dict[str, object]:
     kept = dict[str, object]()
     for part, value in values.items():
         key = f"{name}.{part}" if name else part
-        if key in BY_NAME or key in UNSUPPORTED_BY_NAME or key in _WHOLE_GROUPS:
+        if find_key(key) or key in UNSUPPORTED_BY_NAME or key in _WHOLE_GROUPS:
             kept[part] = value
-        elif isinstance(value, dict) and (key in GROUPS or key in UNSUPPORTED_GROUPS):
+        elif isinstance(value, dict) and (is_group(key) or key in UNSUPPORTED_GROUPS):
             kept[part] = _about_memory(key, value)
-        elif key in GROUPS and key not in ("tools", "plugins"):
+        elif is_group(key) and key not in ("tools", "plugins"):
             kept[part] = value  # not an object: `load` refuses it
     return kept
 

@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 
 from clawmark.config.check import Written, fill_in, refuse, show
 from clawmark.config.json5 import show_path
-from clawmark.config.keys import with_value
 from clawmark.config.paths import Places
 from clawmark.config.plugins import settled_plugins
 from clawmark.config.schema import (
@@ -24,7 +23,7 @@ from clawmark.config.schema import (
     Settings,
 )
 from clawmark.config.schema.media import MODEL, Multimodal, can_embed
-from clawmark.config.schema.tools import ToolRule
+from clawmark.config.search_keys import with_value
 from clawmark.config.unsupported import OPENCLAW_PROVIDERS, UNSUPPORTED_BY_NAME
 from clawmark.model.errors import ConfigError
 
@@ -76,8 +75,9 @@ def settle(gathered: Gathered, places: Places) -> Loaded:
         extra_patterns=_settled_patterns(search.extra_paths, gathered.patterns, places)
     )
     search = _with_providers(search, gathered.model_providers, warnings)
-    tools = settings.tools._replace(layers=tool_layers(gathered.tool_lists))
-    settings = _with_subagents(settings._replace(memory_search=search, tools=tools), origins)
+    settings = settings._replace(memory_search=search)
+    if any(key.startswith("tools.") for key in values):
+        settings = _with_tool_lists(settings, gathered.tool_lists, origins)
     plugins = settled_plugins(settings.plugins.slots.memory, gathered.plugin_entries, warnings)
     settings = settings._replace(plugins=plugins)
     warnings += unsupported_warnings(gathered.unsupported)
@@ -137,15 +137,14 @@ def unsupported_warnings(found: Mapping[str, Written]) -> list[str]:
     return warnings
 
 
-def tool_layers(lists: Mapping[tuple[str, str | int], tuple[str, ...]]) -> tuple[ToolRule, ...]:
-    """The lists for all agents and those of the agent; a tool must pass both."""
-    layers = (
-        ToolRule(
-            allow=lists.get(("tools.allow", level), ()), deny=lists.get(("tools.deny", level), ())
-        )
-        for level in dict.fromkeys(level for _, level in lists)
-    )
-    return tuple(layer for layer in layers if layer.allow or layer.deny)
+def _with_tool_lists(
+    settings: Settings,
+    lists: Mapping[tuple[str, str | int], tuple[str, ...]],
+    origins: dict[str, str],
+) -> Settings:
+    tools = settings.tools.with_layers(lists)
+    of_agents = settings.of_agents._replace(tools=tools)
+    return _with_subagents(settings._replace(given_to_agents=of_agents), origins)
 
 
 def _with_subagents(settings: Settings, origins: dict[str, str]) -> Settings:

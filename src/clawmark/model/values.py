@@ -306,6 +306,15 @@ class Hit(NamedTuple):
         return self.path if self.mime else citation(self.path, self.start_line, self.end_line)
 
 
+class Freshness(NamedTuple):
+    """How the index was brought up to date before a search."""
+
+    due_files: int | None
+    """None if unknown."""
+    summary: str
+    milliseconds: float
+
+
 class NothingFound(NamedTuple):
     """Why there are no hits."""
 

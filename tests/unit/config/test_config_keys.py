@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from clawmark.config.check import KINDS, Source, Written, check
-from clawmark.config.keys import BY_NAME, GROUPS, KEYS, value_of, with_value
+from clawmark.config.keys import BY_NAME, GROUPS, KEYS, value_of
 from clawmark.config.schema import Settings
+from clawmark.config.schema.agent import AgentSettings
+from clawmark.config.search_keys import with_value
 from clawmark.config.unsupported import UNSUPPORTED_BY_NAME
 
 
@@ -15,11 +17,15 @@ def leaves(group: object, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
 
 
 def test_every_setting_has_a_key_except_the_derived_ones() -> None:
-    derived = {("memory_search", name) for name in ("extra_patterns", "provider_entries")}
+    derived: set[tuple[str, ...]] = {
+        ("memory_search", "extra_patterns"),
+        ("memory_search", "provider_entries"),
+        ("tools", "layers"),
+        ("plugins", "entries"),
+        ("given_to_agents",),
+    }
     known = {key.attributes for key in KEYS}
-    assert known | derived | {("tools", "layers"), ("plugins", "entries")} == set(
-        leaves(Settings())
-    )
+    assert known | derived == {*leaves(Settings()), *leaves(AgentSettings())}
 
 
 def test_keys_have_the_names_that_openclaw_uses() -> None:

@@ -4,9 +4,11 @@ import hashlib
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
+from clawmark.embed.local import granite, static, static_table, weights
 from clawmark.embed.local.static import PATH, StaticEmbedder, open_table, split_pieces, split_words
 from clawmark.model.errors import EmbeddingUnavailable
 
@@ -127,3 +129,13 @@ def test_covers_latin_script_only() -> None:
 
 
 VECTOR_HASH = "2d78bed735891da134d81138db0ce5d15635c9c9c35bf6e23d65f800917496e7"
+
+
+@pytest.mark.parametrize(
+    ("made", "key"), [(static, static_table.SHA256), (granite, weights.SHA256)]
+)
+def test_the_key_of_a_vector_space_is_the_hash_of_what_the_vectors_depend_on(
+    made: ModuleType, key: str
+) -> None:
+    parts = "\n".join((made.PROVIDER, made.MODEL, key, made.POOLING))
+    assert hashlib.sha256(parts.encode()).hexdigest() == made.PROVIDER_KEY

@@ -11,7 +11,7 @@ import pytest
 
 from clawmark.model.errors import IndexDamaged
 from clawmark.store.sqlite.store import SqliteStore
-from clawmark.store.sqlite.upkeep.salvage import AT_ONCE, MOST_EMPTY, _readable, salvage
+from clawmark.store.sqlite.upkeep.salvage import AT_ONCE, MOST_EMPTY, _readable
 from clawmark.testing.vectors import fill, identity_of, random_vectors
 
 PAGE, TABLE_LEAF = 16384, 13
@@ -49,7 +49,7 @@ def test_every_readable_vector_is_recovered(index: SqliteStore, hashes: dict[str
     pages = Path(index.path).stat().st_size // PAGE
     spoil(index, range(pages - 2, pages))
     set_aside(index)
-    count = salvage(index)
+    count = index.recover_vectors()
     assert 200 < count <= 400
     with index.snapshot() as reader:
         kept = reader.cached(identity_of(64), list(hashes))
@@ -61,8 +61,8 @@ def test_recovery_runs_once(index: SqliteStore, hashes: dict[str, bytes]) -> Non
     pages = Path(index.path).stat().st_size // PAGE
     spoil(index, range(pages - 1, pages))
     set_aside(index)
-    assert salvage(index) > 0
-    assert salvage(index) == 0
+    assert index.recover_vectors() > 0
+    assert index.recover_vectors() == 0
     with index.snapshot() as reader:
         assert reader.facts("healed") == {"at": 1, "what": "It broke."}
 
@@ -72,13 +72,13 @@ def test_nothing_is_recovered_from_a_file_that_is_not_a_database(
 ) -> None:
     Path(index.path).write_bytes(b"rubbish" * 1000)
     set_aside(index)
-    assert salvage(index) == 0
+    assert index.recover_vectors() == 0
 
 
 def test_nothing_is_recovered_if_no_index_was_set_aside(
     index: SqliteStore, hashes: dict[str, bytes]
 ) -> None:
-    assert salvage(index) == 0
+    assert index.recover_vectors() == 0
 
 
 def install_draft(index: SqliteStore, one: int, other: int) -> None:
@@ -106,7 +106,7 @@ def test_a_misplaced_page_neither_stops_recovery_nor_adds_wrong_vectors(
         Path(index.path).write_bytes(sound)
         install_draft(index, one, other)
         set_aside(index)
-        assert salvage(index) > 300
+        assert index.recover_vectors() > 300
         with index.snapshot() as reader:
             kept = reader.cached(identity_of(64), list(hashes))
         assert all(kept[text] == hashes[text] for text in kept)

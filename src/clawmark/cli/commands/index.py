@@ -11,7 +11,7 @@ from clawmark.cli.layout import duration, middle, plural
 from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import emit, note, note_degraded, paint, place, plain, say
 from clawmark.cli.progress import ProgressBar
-from clawmark.cli.unsearched_files import find_unsearched, print_hint
+from clawmark.cli.unsearched_files import find_unsearched
 from clawmark.composition import require_index
 from clawmark.memory import Memory
 from clawmark.model.sync_report import FileFailure, SyncReport
@@ -89,7 +89,8 @@ def run(args: Namespace) -> int:
     if report.degraded is not None:
         note_degraded(report.degraded)
     say("\n".join(report_lines(report, verbose=args.verbose)))
-    print_hint(unsearched)
+    if unsearched is not None:
+        note(unsearched.hint)
     return _exit_code(report)
 
 

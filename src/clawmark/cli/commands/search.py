@@ -28,6 +28,7 @@ from clawmark.model.values import CandidateStory, Explanation, Found, Hit
 from clawmark.text.untrusted.origin_labels import without_comments
 
 if TYPE_CHECKING:
+    from clawmark.cli.unsearched_files import Unsearched
     from clawmark.model.provenance import Provenance
 
 SHOWN_ORIGINS = 3
@@ -144,11 +145,8 @@ def run(args: Namespace) -> int:
             emit(_as_json(found, memory, args))
         else:
             show(found, text, memory.loaded.warnings)
-        if found.nothing is not None and found.as_of is None and not args.json:
-            # Imported late: most searches find something.
-            from clawmark.cli.unsearched_files import find_unsearched, print_hint
-
-            print_hint(find_unsearched(memory, args))
+        if not args.json and (unsearched := _unsearched(found, memory, args)) is not None:
+            note(unsearched.hint)
     return 1 if args.fail_if_empty and not found.hits else 0
 
 
@@ -177,13 +175,18 @@ def show_files(found: Found, *, as_json: bool) -> None:
 
 def _as_json(found: Found, memory: Memory, args: Namespace) -> dict[str, object]:
     body = found_as_json(found, memory.absolute_path)
-    if found.nothing is not None and found.as_of is None:
-        # Imported late: most searches find something.
-        from clawmark.cli.unsearched_files import find_unsearched
+    unsearched = _unsearched(found, memory, args)
+    return body if unsearched is None else body | {"unsearched": as_json(unsearched)}
 
-        unsearched = find_unsearched(memory, args)
-        body |= {} if unsearched is None else {"unsearched": as_json(unsearched)}
-    return body
+
+def _unsearched(found: Found, memory: Memory, args: Namespace) -> Unsearched | None:
+    """Return the Markdown files that a search without hits may have missed."""
+    if found.nothing is None or found.as_of is not None:
+        return None
+    # Imported late: most searches find something.
+    from clawmark.cli.unsearched_files import find_unsearched
+
+    return find_unsearched(memory, args)
 
 
 def show(found: Found, query: str, warned: Sequence[str] = ()) -> None:

@@ -4,9 +4,8 @@ A field annotated with `Key` may be set by a configuration file; `keys` derives 
 from these classes. Defaults are those of OpenClaw's configuration tables."""
 
 from collections.abc import Mapping
-from typing import Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-from clawmark.config.schema.agent import Compaction, Hooks, SessionReset, StartupContext
 from clawmark.config.schema.consolidation import ConsolidationOptions
 from clawmark.config.schema.history import HistoryOptions
 from clawmark.config.schema.key import Key
@@ -14,8 +13,17 @@ from clawmark.config.schema.media import Multimodal
 from clawmark.config.schema.plugins import PluginOptions
 from clawmark.config.schema.qmd import QmdOptions, QmdSearchOptions
 from clawmark.config.schema.review import ReviewPolicy
-from clawmark.config.schema.tools import Sandbox, ToolPolicy
-from clawmark.config.schema.upkeep import DailyLogOptions, Heartbeat
+
+if TYPE_CHECKING:
+    from clawmark.config.schema.agent import (
+        AgentSettings,
+        Compaction,
+        Hooks,
+        SessionReset,
+        StartupContext,
+    )
+    from clawmark.config.schema.heartbeat import Heartbeat
+    from clawmark.config.schema.tools import Sandbox, ToolPolicy
 
 
 class Local(NamedTuple):
@@ -320,6 +328,15 @@ class MemorySearch(NamedTuple):
     qmd: QmdSearchOptions = QmdSearchOptions()
 
 
+class DailyLogOptions(NamedTuple):
+    """`memory.dailyLog`."""
+
+    times: Annotated[
+        bool,
+        Key("Whether entries of the daily log start with the time, as in `- 14:05 …`."),
+    ] = True
+
+
 class MemoryOptions(NamedTuple):
     """`memory.*`: the backend, citations, and which sessions may search."""
 
@@ -357,11 +374,12 @@ class MemoryOptions(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """Every setting, complete with defaults."""
+    """Every setting, complete with defaults.
+
+    What only agents use is loaded when it is first read."""
 
     memory_search: MemorySearch = MemorySearch()
     memory: MemoryOptions = MemoryOptions()
-    tools: ToolPolicy = ToolPolicy()
     workspace: Annotated[str, Key("The folder with the memory files.")] = ""
     user_timezone: Annotated[
         str, Key("The time zone of daily logs, such as `Europe/Berlin`; empty for the local one.")
@@ -372,7 +390,6 @@ class Settings(NamedTuple):
     bootstrap_total_max_chars: Annotated[
         int, Key("How many characters of all workspace files together.", low=1, high=10_000_000)
     ] = 150_000
-    startup_context: StartupContext = StartupContext()
     model: Annotated[
         str,
         Key(
@@ -385,12 +402,47 @@ class Settings(NamedTuple):
     context_tokens: Annotated[
         int, Key("The context window of the model in tokens; 0 to take it from the model's name.")
     ] = 0
-    compaction: Compaction = Compaction()
-    heartbeat: Heartbeat = Heartbeat()
-    sandbox: Sandbox = Sandbox()
-    hooks: Hooks = Hooks()
-    session_reset: SessionReset = SessionReset()
     plugins: PluginOptions = PluginOptions()
+    # Not a quoted AgentSettings: a first quoted type takes Python 2 ms.
+    given_to_agents: Any = None
+    """None if no file sets what only agents use; the properties below have the defaults."""
+
+    @property
+    def tools(self) -> "ToolPolicy":
+        return self.of_agents.tools
+
+    @property
+    def startup_context(self) -> "StartupContext":
+        return self.of_agents.startup_context
+
+    @property
+    def compaction(self) -> "Compaction":
+        return self.of_agents.compaction
+
+    @property
+    def heartbeat(self) -> "Heartbeat":
+        return self.of_agents.heartbeat
+
+    @property
+    def sandbox(self) -> "Sandbox":
+        return self.of_agents.sandbox
+
+    @property
+    def hooks(self) -> "Hooks":
+        return self.of_agents.hooks
+
+    @property
+    def session_reset(self) -> "SessionReset":
+        return self.of_agents.session_reset
+
+    @property
+    def of_agents(self) -> "AgentSettings":
+        """What only agents use, complete with defaults."""
+        # Imported late: a search does without these classes.
+        from clawmark.config.schema.agent import AgentSettings
+
+        given: AgentSettings | None = self.given_to_agents
+        return given or AgentSettings()
 
 
 class Loaded(NamedTuple):

@@ -2,7 +2,9 @@
 
 from typing import Annotated, NamedTuple
 
+from clawmark.config.schema.heartbeat import Heartbeat
 from clawmark.config.schema.key import Key
+from clawmark.config.schema.tools import Sandbox, ToolPolicy
 
 
 class StartupContext(NamedTuple):
@@ -83,3 +85,15 @@ class SessionReset(NamedTuple):
     idle_minutes: Annotated[
         int, Key("The minutes of inactivity that end a session; 0 for never.")
     ] = 0
+
+
+class AgentSettings(NamedTuple):
+    """The settings that only agents use."""
+
+    tools: ToolPolicy = ToolPolicy()
+    startup_context: StartupContext = StartupContext()
+    compaction: Compaction = Compaction()
+    heartbeat: Heartbeat = Heartbeat()
+    sandbox: Sandbox = Sandbox()
+    hooks: Hooks = Hooks()
+    session_reset: SessionReset = SessionReset()

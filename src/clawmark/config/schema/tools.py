@@ -1,5 +1,6 @@
 """The settings of the tool policy and of the sandbox: which sessions have which tools."""
 
+from collections.abc import Mapping
 from typing import Annotated, NamedTuple
 
 from clawmark.config.schema.key import Key
@@ -85,6 +86,17 @@ class ToolPolicy(NamedTuple):
     by_session: BySession = BySession()
     layers: tuple[ToolRule, ...] = ()
     """`allow` and `deny` for all agents, and those of the agent's own entry: both apply."""
+
+    def with_layers(self, lists: Mapping[tuple[str, str | int], tuple[str, ...]]) -> "ToolPolicy":
+        """Return the policy with a layer for each level of these lists that has one."""
+        layers = (
+            ToolRule(
+                allow=lists.get(("tools.allow", level), ()),
+                deny=lists.get(("tools.deny", level), ()),
+            )
+            for level in dict.fromkeys(level for _, level in lists)
+        )
+        return self._replace(layers=tuple(one for one in layers if one.allow or one.deny))
 
 
 class Sandbox(NamedTuple):

@@ -16,7 +16,6 @@ Pieces stand in the order of their ids, which is the order in which merging pref
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import struct
@@ -95,6 +94,9 @@ class Table:
 
 
 def sha256(data: bytes | mmap) -> str:
+    # Imported late: OpenSSL takes 2 ms to load, and most syncs open no weights.
+    import hashlib
+
     return hashlib.sha256(data).hexdigest()
 
 

@@ -10,11 +10,11 @@ works without numpy."""
 import json
 import os
 import struct
-from hashlib import sha256
 from importlib.machinery import PathFinder
 from mmap import ACCESS_READ, mmap
 from typing import NamedTuple
 
+from clawmark.embed.local.static_table import sha256
 from clawmark.model.errors import EmbeddingUnavailable, advice
 
 PROVIDER, MODEL = "local", "granite-embedding-30m-english"
@@ -74,7 +74,7 @@ def open_pack(path: str) -> Pack:
     except (OSError, ValueError) as error:
         hint = advice(error, HINT) if isinstance(error, OSError) else HINT
         raise unavailable(f"The weights {path} cannot be read: {error}.", hint) from error
-    if sha256(data).hexdigest() != SHA256:
+    if sha256(data) != SHA256:
         raise unavailable(
             f"The weights {path} are damaged or not of this version: their SHA-256 is wrong."
         )

@@ -7,7 +7,7 @@ The caller does steps 1 and 2 and embeds the query before it opens the snapshot.
 An empty answer always says why."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from clawmark.embed.base import Embedder
 from clawmark.engine.search.explain import Trace, stories
@@ -51,6 +51,7 @@ from clawmark.model.errors import EmbeddingError
 from clawmark.model.values import (
     Explanation,
     Found,
+    Freshness,
     Hit,
     Mode,
     NothingFound,
@@ -67,15 +68,6 @@ if TYPE_CHECKING:
 READ = 40
 """How many of the best passages are read; at least ten per requested result."""
 _NO_WORDS = NothingFound("empty-query", "The query has no words to look for.", None)
-
-
-class Freshness(NamedTuple):
-    """What step 2 did before the pipeline started."""
-
-    due_files: int | None
-    """None if unknown."""
-    summary: str
-    milliseconds: float
 
 
 def search(

@@ -2,9 +2,13 @@
 
 A match raises a score by at most a tenth of what it lacks; no score is lowered."""
 
-from collections.abc import Sequence
+from __future__ import annotations
 
-from clawmark.engine.search.scoring import Candidate
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from clawmark.engine.search.scoring import Candidate
 
 BONUS = 0.1
 LONGEST_SLACK = 7

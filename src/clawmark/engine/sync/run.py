@@ -14,6 +14,7 @@ from clawmark.embed.base import Embedder
 from clawmark.engine.sync.outcome import TextReport, VectorReport, add_reports
 from clawmark.engine.sync.plan import changed_since, flag_lost_roots, plan_sync, roots_to_store
 from clawmark.engine.sync.scan import FEW_CHUNKS, SyncParts, SyncRequest, look
+from clawmark.engine.sync.time_left import with_time_left
 from clawmark.model.errors import EmbeddingError
 from clawmark.model.sync_report import Progress, SyncReport
 from clawmark.model.values import Degraded, FileState, Scan, Skipped, SyncPlan
@@ -28,6 +29,7 @@ MOST_RECORDED = 500
 
 def run_sync(parts: SyncParts, request: SyncRequest) -> SyncReport:
     """Make the index match the disk; `status` reports the running sync in every process."""
+    show_caller = with_time_left(request.progress) if request.progress is not None else None
     facts = {"reason": request.reason, "startedAt": parts.now_ns() // 1_000_000}
     with parts.store.record_sync(facts) as record:
         if request.seconds is None:
@@ -35,8 +37,8 @@ def run_sync(parts: SyncParts, request: SyncRequest) -> SyncReport:
 
         def show(progress: Progress) -> None:
             record(stage=progress.stage, done=progress.done, total=progress.total)
-            if request.progress is not None:
-                request.progress(progress)
+            if show_caller is not None:
+                show_caller(progress)
 
         return _run(parts, request._replace(progress=show))
 

@@ -224,10 +224,14 @@ class SqliteStore:
             return
 
     def recover_vectors(self, *, timeout: float = 10.0) -> int:
-        # Imported late: only a writer needs it.
+        with self.snapshot() as reader:
+            name = reader.facts("healed").get("aside")
+        if not isinstance(name, str) or not name:
+            return 0
+        # Imported late: only an index that replaces a damaged one needs it.
         from clawmark.store.sqlite.upkeep.salvage import salvage
 
-        return salvage(self, timeout=timeout)
+        return salvage(self, name, timeout=timeout)
 
     def trim_cache(self, *, timeout: float = 10.0) -> int:
         with self.snapshot() as snapshot:

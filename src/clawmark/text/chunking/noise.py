@@ -11,8 +11,12 @@ SHORT = 200
 MIN_WORDS = 4
 """Distinct words that a longer passage must have."""
 
+ENCODED = 50
+"""Characters that encoded data has at least, without a space."""
+
+_PIECE = re.compile(r"\S+")
 _TOKEN = re.compile(r"[^\W_]+")
-_ENCODED_RUN = re.compile(r"[A-Za-z0-9+/=_-]{50,}")
+_ENCODED_RUN = re.compile(rf"[A-Za-z0-9+/=_-]{{{ENCODED},}}")
 _HEX = frozenset("0123456789abcdefABCDEF")
 
 
@@ -21,8 +25,12 @@ def has_meaning(passage: str) -> bool:
     if len(passage) < SHORT:
         return True
     words = set[str]()
-    for token in _TOKEN.finditer(_ENCODED_RUN.sub(_without_encoded, passage)):
-        words.update(_words(token[0]))
+    for found in _PIECE.finditer(passage):
+        piece = found[0]
+        if len(piece) >= ENCODED:
+            piece = _ENCODED_RUN.sub(_without_encoded, piece)
+        for token in _TOKEN.findall(piece):
+            words.update(_words(token))
         if len(words) >= MIN_WORDS:
             return True
     return False

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from clawmark.engine.search.pipeline import Freshness, _no_chunks
+from clawmark.engine.search.pipeline import _no_chunks
+from clawmark.model.values import Freshness
 
 
 @pytest.mark.parametrize(

@@ -25,12 +25,8 @@ _COLUMNS = "id, provider, model, provider_key, dims, hash, embedding"
 _ROWS = f"SELECT {_COLUMNS} FROM embedding_cache WHERE id > ? AND id <= ? ORDER BY id"
 
 
-def salvage(index: SqliteStore, *, timeout: float = 10.0) -> int:
-    """Copy the readable vectors of the index that was set aside last; return how many."""
-    with index.snapshot() as reader:
-        name = reader.facts("healed").get("aside")
-    if not isinstance(name, str) or not name:
-        return 0
+def salvage(index: SqliteStore, name: str, *, timeout: float = 10.0) -> int:
+    """Copy the readable vectors of the file `name`, which was set aside; return how many."""
     count = 0
     for vectors in _portions(os.path.join(os.path.dirname(index.path), os.path.basename(name))):
         with index.transaction(timeout=timeout) as writer:
