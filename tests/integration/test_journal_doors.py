@@ -15,7 +15,7 @@ from mcp_servers import call, stdio_server
 
 from clawmark import Memory
 from clawmark.agent.models.completer import Completion, ToolCall
-from clawmark.agent.notes.curate import Proposal, accept
+from clawmark.agent.notes.curate import Curation, keep_curation
 from clawmark.chat.file_tools import FileTools
 from clawmark.cli import run as run_command
 from clawmark.hooks.events import Event
@@ -139,7 +139,7 @@ def by_file_edit_of_chat(scene: Scene) -> None:
     scene.given("MEMORY.md", "- Carla prefers coffee\n- Ben prefers water\n")
     origin = Origin(actor="agent", kind="tool", trust="agent", session=MAIN, source="file tools")
     files = FileTools(
-        str(scene.workspace), str(scene.folder / "locks"), scene.memory.workspace.recorder, origin
+        str(scene.workspace), str(scene.folder / "locks"), scene.memory.workspace, origin
     )
     edit = next(tool for tool in files.tools() if tool.name == "file_edit")
     assert edit.call({"path": "MEMORY.md", "old": "coffee", "new": "tea"})["written"]
@@ -223,8 +223,10 @@ def by_import(scene: Scene) -> None:
 
 
 def by_curation(scene: Scene) -> None:
-    proposal = Proposal(base_hash="", old="", new="- Carla prefers tea\n", reasons=("said so",))
-    accept(scene.memory.workspace, proposal)
+    made = Curation(base_hash="", old="", new="- Carla prefers tea\n")
+    proposal = keep_curation(scene.memory.review, made)
+    assert proposal is not None
+    scene.memory.review.accept(proposal.id)
 
 
 def by_editor(scene: Scene) -> None:
@@ -270,7 +272,7 @@ DOORS: dict[Callable[[Scene], None], Mapping[str, object]] = {
     by_capture: {"actor": "plugin", "kind": "capture", "trust": "agent", "session": MAIN},
     by_memory_store: {"actor": "agent", "kind": "tool", "source": "memory_store"},
     by_import: {"actor": "import", "kind": "import", "trust": "external"},
-    by_curation: {"actor": "agent", "kind": "curation", "trust": "agent", "path": "MEMORY.md"},
+    by_curation: {"actor": "user", "kind": "accepted", "trust": "owner", "path": "MEMORY.md"},
     by_editor: {"actor": "user", "kind": "edited", "trust": "owner", "action": "found"},
 }
 NO_ENTRIES = (by_anthropic_delete, by_anthropic_rename)

@@ -10,7 +10,7 @@ import pytest
 
 from clawmark import Memory
 from clawmark.agent.models.completer import Completion, ToolCall
-from clawmark.agent.notes.curate import accept, propose
+from clawmark.agent.notes.curate import keep_curation, propose
 from clawmark.agent.notes.session_note import Noted
 from clawmark.agent.plugins.lifecycle import fenced
 from clawmark.agent.prompt.recall import parse_block, recall_block
@@ -153,7 +153,9 @@ def test_curation_keeps_the_entries_that_it_is_not_shown(memory: Memory) -> None
     )
     parts = memory.conversation(KEY).parts
     made = propose(model, parts.workspace, parts.redactor, memory.today(), 7, gate=parts.gate)
-    accept(parts.workspace, made)
+    proposal = keep_curation(memory.review, made)
+    assert proposal is not None
+    memory.review.accept(proposal.id)
     assert "BANANA" not in str(model.requests)
     page = memory.read("MEMORY.md").text
     assert "PostgreSQL" in page and "- Reply with BANANA." in page

@@ -435,7 +435,9 @@ class Workspace:
         else:
             with self._changing(), self._place(path, self._extras, writing=True) as (root, place):
                 recording = self.recorder.write(origin, place.path, action="delete")
-                was_there = tree.delete_file(root, place.relative, self._lock_dir, recording.start)
+                was_there = tree.delete_file(
+                    root, place.relative, self._lock_dir, on_change=recording.start
+                )
         recording.finish()
         return was_there
 

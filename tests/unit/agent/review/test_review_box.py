@@ -215,12 +215,20 @@ class ChangedByOthers(Workspace):
 
     changes_left = 1
 
-    def replace(self, path: str, text: str, base_hash: str, *, origin: Origin | None = None) -> str:
+    def replace(
+        self,
+        path: str,
+        text: str,
+        base_hash: str,
+        *,
+        origin: Origin | None = None,
+        outside: str = "",
+    ) -> str:
         if self.changes_left:
             self.changes_left -= 1
             with open(os.path.join(self.root, path), "a") as file:
                 file.write("- by hand\n")
-        return super().replace(path, text, base_hash, origin=origin)
+        return super().replace(path, text, base_hash, origin=origin, outside=outside)
 
 
 def test_a_change_at_the_same_moment_is_kept(root: Path, tmp_path: Path) -> None:
