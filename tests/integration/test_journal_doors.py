@@ -283,7 +283,8 @@ ONE_ENTRY = (by_cli_edit, by_anthropic_edit, by_file_edit_of_chat, by_editor, by
 def test_a_write_leaves_exactly_one_record(tmp_path: Path, door: Callable[[Scene], None]) -> None:
     (tmp_path / "workspace" / "memory").mkdir(parents=True)
     config = tmp_path / "clawmark.json"
-    config.write_text(json.dumps(LANCEDB if door in (by_capture, by_memory_store) else {}))
+    plugins = LANCEDB if door in (by_capture, by_memory_store) else {}
+    config.write_text(json.dumps({"memory": {"review": "off"}, **plugins}))
     with Memory.open(
         tmp_path / "workspace",
         state_dir=tmp_path / "state",

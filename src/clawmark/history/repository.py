@@ -110,12 +110,12 @@ class Repository:
         with _translated(self.folder):
             tree = self._commit(version.id.encode()).tree
             try:
-                _, name = tree_lookup_path(
+                mode, name = tree_lookup_path(
                     self._repo.object_store.__getitem__, tree, os.fsencode(path)
                 )
             except (KeyError, NotTreeError):
                 return None
-            return name.decode()
+            return name.decode() if mode == FILE_MODE else None
 
     def changes(self, version: Version) -> list[tuple[str, str]]:
         """Return the path and the kind (`add`, `modify`, `delete`) of each change of a version."""
