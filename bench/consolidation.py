@@ -21,6 +21,7 @@ from typing import Any
 
 from harness import shared_folder, write_result
 
+from clawmark.agent.consolidation.claim_index import ClaimIndex
 from clawmark.agent.consolidation.entries import LONG_TERM, SourceText, open_gate, read_entries
 from clawmark.agent.consolidation.plan import plan
 from clawmark.agent.consolidation.superseded import find_contradictions
@@ -47,13 +48,13 @@ def page_of(lines: list[str]) -> SourceText:
     return SourceText(LONG_TERM, "\n".join(["# Memory", "", *lines, ""]), first)
 
 
-def data_set(name: str, records: int) -> list[SourceText]:
+def data_set(name: str, records: int, first: int = 0) -> list[SourceText]:
     """Return a memory made of the first records of a data set."""
     with gzip.open(shared_folder() / "data" / name / "corpus.jsonl.gz", "rt") as file:
         texts = [json.loads(line)["text"] for line, _ in zip(file, range(records), strict=False)]
     own, days = list[str](), [list[str]() for _ in range(DAYS)]
     for number, text in enumerate(texts):
-        target = own if number % 10 == 0 else days[number * DAYS // len(texts)]
+        target = own if number % 10 == first else days[number * DAYS // len(texts)]
         target += [f"- {one}" for part in text.split("\n") for one in sentences(part)]
     return [page_of(own), *logs_of(days)]
 
@@ -65,9 +66,10 @@ def sample() -> list[SourceText]:
         root = Path(folder)
         changed = LAST.isoformat()
         found = [SourceText(LONG_TERM, (root / LONG_TERM).read_text(encoding="utf-8"), changed)]
-        for path in sorted((root / "memory").glob("20??-??-??.md")):
-            found.append(SourceText(f"memory/{path.name}", path.read_text(encoding="utf-8")))
-        return found
+        logs = sorted((root / "memory").glob("20??-??-??.md"))
+        return found + [
+            SourceText(f"memory/{path.name}", path.read_text(encoding="utf-8")) for path in logs
+        ]
 
 
 def many_lines(line: Callable[[int], str], *, own: bool = False) -> list[SourceText]:
@@ -100,7 +102,7 @@ def measure(files: list[SourceText], *, show: bool = False) -> dict[str, Any]:
     read = time.process_time()
     changes = plan(files[0], entries, LAST.isoformat())
     planned = time.process_time()
-    pairs = find_contradictions(entries)
+    pairs = find_contradictions(ClaimIndex(entries))
     ended = time.process_time()
     if show:
         for change in changes:
@@ -125,13 +127,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sets", default=",".join((*SETS, "sample")))
     parser.add_argument("--records", type=int, default=2_500)
-    parser.add_argument("--inputs", default=",".join(INPUTS), type=lambda text: text)
+    parser.add_argument("--first", type=int, default=0, help="the first record of MEMORY.md, 0-9")
     parser.add_argument("--show", action="store_true", help="print the findings, write no result")
     options = parser.parse_args()
     body: dict[str, Any] = {"records": options.records, "days": DAYS, "sets": {}, "inputs": {}}
     for name in options.sets.split(","):
         print(f"== {name}", flush=True)
-        files = sample() if name == "sample" else data_set(name, options.records)
+        files = sample() if name == "sample" else data_set(name, options.records, options.first)
         body["sets"][name] = found = measure(files, show=options.show)
         print(json.dumps(found), flush=True)
     if options.show:

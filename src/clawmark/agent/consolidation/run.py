@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from clawmark.agent.consolidation.claim_index import ClaimIndex
 from clawmark.agent.consolidation.entries import (
     LONG_TERM,
     Entry,
@@ -131,7 +132,7 @@ def consolidate(
 def contradictions(parts: ConsolidationParts, days: int) -> tuple[Contradiction, ...]:
     """Return the statements of MEMORY.md and of the logs that contradict each other."""
     material = read_material(parts.workspace, parts.gate, parts.now(), days)
-    return tuple(find_contradictions(material.entries))
+    return tuple(find_contradictions(ClaimIndex(material.entries)))
 
 
 def read_material(workspace: Workspace, gate: Gate, now: datetime, days: int) -> Material:

@@ -6,6 +6,7 @@ import pytest
 from consolidation_pairs import NEAR_MISSES, RELATED, Pair
 from consolidation_samples import entries_of, log, page
 
+from clawmark.agent.consolidation.claim_index import ClaimIndex
 from clawmark.agent.consolidation.plan import plan
 from clawmark.agent.consolidation.superseded import find_contradictions
 
@@ -22,7 +23,7 @@ def found_in(pair: Pair) -> list[str]:
     files = [own] if pair.kind != "superseded" else [own, log("2026-02-18", pair.new)]
     entries = entries_of(*files)
     kinds = [str(change.kind) for change in plan(own, entries, TODAY)]
-    return kinds + ["contradiction" for _ in find_contradictions(entries)]
+    return kinds + ["contradiction" for _ in find_contradictions(ClaimIndex(entries))]
 
 
 @pytest.mark.parametrize("pair", NEAR_MISSES, ids=lambda pair: pair.old)

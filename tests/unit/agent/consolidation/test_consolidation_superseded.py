@@ -5,12 +5,15 @@ from __future__ import annotations
 import pytest
 from consolidation_samples import entries_of, log, page
 
+from clawmark.agent.consolidation.claim_index import ClaimIndex
 from clawmark.agent.consolidation.entries import SourceText
 from clawmark.agent.consolidation.superseded import find_contradictions, find_superseded
 
 
 def replaced(old: str, new: str, *, changed: str = "", day: str = "2026-03-02") -> list[str]:
-    found = find_superseded(entries_of(page(f"- {old}", changed=changed), log(day, new)))
+    found = find_superseded(
+        ClaimIndex(entries_of(page(f"- {old}", changed=changed), log(day, new)))
+    )
     return [one.text for one in found]
 
 
@@ -127,7 +130,7 @@ def test_the_newest_statement_counts() -> None:
         log("2026-02-10", "The launch moved to March."),
         log("2026-02-20", "The launch moved to April."),
     )
-    (found,) = find_superseded(entries_of(*files))
+    (found,) = find_superseded(ClaimIndex(entries_of(*files)))
     assert found.text == "- The launch is in April (until 2026-02-20: February)."
 
 
@@ -142,7 +145,7 @@ def test_a_value_that_the_page_calls_old_is_not_brought_back() -> None:
 
 
 def contradicting(*files: SourceText) -> list[tuple[str, str]]:
-    found = find_contradictions(entries_of(*files))
+    found = find_contradictions(ClaimIndex(entries_of(*files)))
     return [(one.older.entry.citation, one.newer.entry.citation) for one in found]
 
 
