@@ -86,6 +86,13 @@ INPUTS: dict[str, Callable[[], list[SourceText]]] = {
     "100,000 lines of a log": lambda: many_lines("item {}".format),
     "100,000 lines of MEMORY.md": lambda: many_lines("item {}".format, own=True),
     "the same line 100,000 times": lambda: many_lines(lambda number: "the same line again"),
+    "one fact 100,000 times in MEMORY.md": lambda: many_lines(
+        lambda number: "The launch is in Porto, says Grace.", own=True
+    ),
+    "33,333 facts on three days": lambda: [
+        page_of([]),
+        *logs_of([[f"- The room {number} has a red door." for number in range(LINES // 3)]] * 3),
+    ],
     "100,000 values of one thing": lambda: many_lines("The venue of the talk is Hall{}.".format),
     "100,000 values in MEMORY.md": lambda: many_lines("The launch is in Town{}.".format, own=True),
     "100,000 changes": lambda: many_lines("We switched from Tool{0} to Tool{0}x.".format),

@@ -44,6 +44,8 @@ class ClaimIndex:
         self._newest = dict[ClaimKey, dict[tuple[str, str], Claim]]()
         for claim in self.logged:
             self._add(claim)
+        self.divided = {entry.heading for entry in self.own_entries if entry.is_title}
+        """The headings of MEMORY.md whose list has several parts."""
         self._values = dict[ClaimKey, set[str]]()
         for claim in self.own:
             self._values.setdefault(self.key(claim), set()).add(claim.value)

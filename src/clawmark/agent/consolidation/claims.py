@@ -129,12 +129,16 @@ _ATTRIBUTE_NOUNS = """
     extension favourite favorite host landlord language licence license location manager name number
     owner phone port price provider registrar room shell size team time timezone title vendor venue
     version vet
-    amount author cost date distance duration height length pages rating weight width
-    adresse autor dauer datum gewicht höhe kosten länge geburtstag farbe frist zahnarzt arzt ärztin sprache ort leiter nummer besitzer preis
+    adresse geburtstag farbe frist zahnarzt arzt ärztin sprache ort leiter nummer besitzer preis
     anbieter raum größe titel tierarzt telefonnummer vermieter
+"""
+_MEASURES = """
+    amount author cost date distance duration height length pages rating weight width
+    autor dauer datum gewicht höhe kosten länge
 """
 _DURATION_WORDS = "minute hour day week month year minuten stunden tage wochen monate jahre"
 _ATTRIBUTES = frozenset(map(stem, _ATTRIBUTE_NOUNS.split()))
+_FIELDS = _ATTRIBUTES | frozenset(map(stem, _MEASURES.split()))
 _DURATIONS = frozenset(f"amount {stem(unit)}" for unit in _DURATION_WORDS.split())
 _FAVOURITE = re.compile(r"\b(?:favou?rite|preferred|lieblings)", re.IGNORECASE)
 _VERBS = {
@@ -165,6 +169,8 @@ class Claim(NamedTuple):
     """The value that it replaces, as it stands in the sentence, if the statement names it."""
     last_day: str = ""
     """The last day of a value that is a time, if it is known."""
+    is_field: bool = False
+    """Whether it is a line like "Price: 900 euros", of which each thing in a list has one."""
     is_many: bool = False
     """Whether it is about several things, which can have several times: "Events are in July"."""
 
@@ -240,7 +246,8 @@ def _claims(entry: Entry, sentence: str, plain: str, default: str) -> Iterator[C
         return
     keyed = _KEYED.match(plain)
     if keyed:
-        yield from _keyed(entry, sentence, keyed)
+        for claim in _keyed(entry, sentence, keyed):
+            yield claim._replace(is_field=True)
         return
     noun = _PLAIN.match(plain)
     if noun and len(tokens_of(plain)) <= 8 and not _PRONOUNS.match(plain):
@@ -303,9 +310,9 @@ def _keyed(entry: Entry, sentence: str, found: re.Match[str]) -> Iterator[Claim]
 
 
 def _is_bare(subject: str, claim: Claim | None) -> bool:
-    """Whether a line of a log does not say what it is about: "Price: 900 euros", "Anna: 5 years"."""
+    """Whether a log does not say what a line is about: "Price: 900 euros", "Anna: 5 years"."""
     words = [word for word in tokens_of(subject) if word not in FILLERS]
-    if all(stem(word) in _ATTRIBUTES for word in words):
+    if all(stem(word) in _FIELDS for word in words):
         return True
     return claim is not None and claim.attribute in _DURATIONS
 

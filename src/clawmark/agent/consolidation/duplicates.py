@@ -38,7 +38,7 @@ def find_duplicates(entries: list[Entry]) -> list[Duplicate]:
             known = by_part.setdefault(part, [])
             if len(known) < MOST_COVERING:
                 known.append(entry)
-    divided = {entry.heading for entry in own if _is_title(entry)}
+    divided = {entry.heading for entry in own if entry.is_title}
     found, removed = list[Duplicate](), set[Entry]()
     for entry in own:
         wanted = wording(entry.text)
@@ -55,21 +55,17 @@ def find_duplicates(entries: list[Entry]) -> list[Duplicate]:
     return found
 
 
-def _is_title(entry: Entry) -> bool:
-    """Whether an entry introduces the ones below it: a list with such lines has several parts."""
-    return entry.plain.endswith((":", ":**", ":__"))
-
-
 def _needs_surroundings(entry: Entry) -> bool:
     """Whether an entry says nothing without the ones around it."""
-    return _is_title(entry) or DEPENDENT.match(entry.plain) is not None
+    return entry.is_title or DEPENDENT.match(entry.plain) is not None
 
 
 def _stands_alone(entry: Entry, words: Wording) -> bool:
     """Whether an entry says the same below any heading: a whole sentence, not "Price: 900 euros"
     or "two cups of honey".
     """
-    is_sentence = STANDING.search(entry.plain) is not None and entry.plain[:1].isupper()
+    is_sentence = entry.plain[:1].isupper() and entry.plain.endswith((".", "!"))
+    is_sentence = is_sentence and STANDING.search(entry.plain) is not None
     return is_sentence and words.size > FEWEST_WORDS and not _KEYED.match(entry.plain)
 
 

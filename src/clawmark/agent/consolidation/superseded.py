@@ -97,7 +97,7 @@ def _among(claims: list[Claim], marked: set[str], index: ClaimIndex) -> list[Con
     latest = dict[tuple[str, str], Contradiction]()
     for number, newer in enumerate(claims):
         for older in claims[:number]:
-            pair = _pair(older, newer)
+            pair = _pair(older, newer, index.divided)
             if pair is not None and not marked & {
                 pair.older.phrase.casefold(),
                 pair.newer.phrase.casefold(),
@@ -106,15 +106,17 @@ def _among(claims: list[Claim], marked: set[str], index: ClaimIndex) -> list[Con
     return [pair for pair in latest.values() if not _is_replaced(pair, claims, index)]
 
 
-def _pair(older: Claim, newer: Claim) -> Contradiction | None:
+def _pair(older: Claim, newer: Claim, divided: set[str]) -> Contradiction | None:
     """Return the contradiction of two claims about the same subject, if they are one."""
     if older.entry.citation == newer.entry.citation or not is_comparable(older, newer):
         return None
     if is_same_value(older, newer) or (newer.is_many and not newer.is_change):
         return None
     logs = [claim for claim in (older, newer) if not claim.entry.is_long_term]
-    if not logs and older.entry.heading != newer.entry.heading and _is_field(older):
-        return None  # "Price: …" below two headings is about two things
+    heading = older.entry.heading
+    is_one_list = heading == newer.entry.heading and heading not in divided
+    if older.is_field and newer.is_field and (logs or not is_one_list):
+        return None  # "Price: …" in two places is about two things
     if len(logs) == 2:
         is_amount = newer.attribute.startswith("amount ")
         if newer.is_change or is_amount or not _may_still_hold(older, newer):
@@ -127,13 +129,6 @@ def _pair(older: Claim, newer: Claim) -> Contradiction | None:
         page = newer if log is older else older
         older, newer = page, log
     return Contradiction(older, newer)
-
-
-def _is_field(claim: Claim) -> bool:
-    """Whether a subject does not say of what it is a property: "price", "opening hours"."""
-    return not any(word[:1].isupper() for word in claim.sentence.split()[1:]) and (
-        len(claim.subject) <= 2
-    )
 
 
 def _may_still_hold(older: Claim, newer: Claim) -> bool:

@@ -134,7 +134,8 @@ def has_same_order(one: str, other: str) -> bool:
     if not _GERMAN & first.words.keys() & second.words.keys():
         return False
     # In German every noun has a capital letter, and the order is free after the first place.
-    return left[0] == right[0] and _numbers(left) == _numbers(right)
+    is_same_start = next(iter(first.words)) == next(iter(second.words))
+    return is_same_start and _numbers(left) == _numbers(right)
 
 
 def _numbers(words: list[str]) -> list[str]:
