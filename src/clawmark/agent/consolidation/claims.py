@@ -112,7 +112,7 @@ _KNOWN_UNITS = frozenset(_UNIT_WORDS.split())
 _UNITS = {"€": "euro", "eur": "euro", "$": "dollar", "usd": "dollar", "£": "pound", "%": "percent"}
 _NAME = re.compile(r"`[^`\n]{1,40}`|[A-ZÀ-Þ][\w&.+-]*\w(?: [A-ZÀ-Þ0-9][\w&.+-]*\w)*|[A-Z]\w*")
 _GUESS = re.compile(
-    r"\?|\b(?:maybe|perhaps|might|possibly|probably|should|could|would|may|if|unless|whether"
+    r"\?|\b(?:maybe|perhaps|might|possibly|probably|should|could|would|(?-i:may)|if|unless|whether"
     r"|suppose|wants? to|hopes? to|considering|thinking|vielleicht|eventuell|könnte|sollte|würde"
     r"|this (?:week|time|month|once)|next week|today|tonight|tomorrow|temporarily|for now|exception"
     r"|exceptionally|diese woche|dieses mal|nächste woche|heute|morgen|ausnahmsweise|vorübergehend"

@@ -36,6 +36,11 @@ def replaced(old: str, new: str, *, changed: str = "", day: str = "2026-03-02") 
             "- The backup runs at 04:30 (until 2026-03-02: 02:00), from the standby.",
         ),
         (
+            "The launch is in May.",  # not the verb
+            "The launch moved to June.",
+            "- The launch is in June (until 2026-03-02: May).",
+        ),
+        (
             "Stand-up: Tuesday",
             "The stand-up moved from Tuesday to Thursday.",
             "- Stand-up: Thursday (until 2026-03-02: Tuesday)",
