@@ -2,8 +2,8 @@
 
 The sentences of each data set become entries: every tenth record goes to MEMORY.md, the others to
 the daily logs of 30 days, in their order. Hardly anything in them supersedes anything else, so
-nearly every finding is a wrong one: `--show` prints them for a person to judge, and `JUDGED` has
-what a person said. No model is asked. Times are CPU seconds."""
+nearly every finding is a wrong one: `--show` prints them for a person to judge, and `JUDGED_WRONG` has
+how many a person called wrong. No model is asked. Times are CPU seconds."""
 
 from __future__ import annotations
 
@@ -32,9 +32,17 @@ from clawmark.workspace.sample import write_sample
 SETS = ("locomo", "longmemeval", "notes", "musique")
 DAYS, LAST = 30, date(2026, 3, 2)
 KINDS = ("duplicate", "superseded", "expired", "promoted")
-MOST_SECONDS = 10.0
-LINES = 100_000
-JUDGED = {}
+MOST_SECONDS = 0.001
+"""CPU of a whole check for each entry, on the machine of the result."""
+LINES = 20_000
+JUDGED_WRONG: dict[str, int] = {
+    "locomo": 0,
+    "longmemeval": -1,
+    "notes": 0,
+    "musique": 0,
+    "sample": 0,
+}
+"""How many of the findings below a person called wrong. Judge again when the counts change."""
 
 
 def logs_of(lines_by_day: list[list[str]]) -> Iterator[SourceText]:
@@ -83,20 +91,20 @@ def many_lines(line: Callable[[int], str], *, own: bool = False) -> list[SourceT
 
 
 INPUTS: dict[str, Callable[[], list[SourceText]]] = {
-    "100,000 lines of a log": lambda: many_lines("item {}".format),
-    "100,000 lines of MEMORY.md": lambda: many_lines("item {}".format, own=True),
-    "the same line 100,000 times": lambda: many_lines(lambda number: "the same line again"),
-    "one fact 100,000 times in MEMORY.md": lambda: many_lines(
+    "20,000 lines of a log": lambda: many_lines("item {}".format),
+    "20,000 lines of MEMORY.md": lambda: many_lines("item {}".format, own=True),
+    "the same line 20,000 times": lambda: many_lines(lambda number: "the same line again"),
+    "one fact 20,000 times in MEMORY.md": lambda: many_lines(
         lambda number: "The launch is in Porto, says Grace.", own=True
     ),
-    "33,333 facts on three days": lambda: [
+    "6,666 facts on three days": lambda: [
         page_of([]),
         *logs_of([[f"- The room {number} has a red door." for number in range(LINES // 3)]] * 3),
     ],
-    "100,000 values of one thing": lambda: many_lines("The venue of the talk is Hall{}.".format),
-    "100,000 values in MEMORY.md": lambda: many_lines("The launch is in Town{}.".format, own=True),
-    "100,000 changes": lambda: many_lines("We switched from Tool{0} to Tool{0}x.".format),
-    "100,000 times": lambda: many_lines(
+    "20,000 values of one thing": lambda: many_lines("The venue of the talk is Hall{}.".format),
+    "20,000 values in MEMORY.md": lambda: many_lines("The launch is in Town{}.".format, own=True),
+    "20,000 changes": lambda: many_lines("We switched from Tool{0} to Tool{0}x.".format),
+    "20,000 times": lambda: many_lines(
         lambda number: f"The launch is on 2026-0{4 + number % 6}-1{number % 10}."
     ),
 }
@@ -135,20 +143,26 @@ def main() -> int:
     parser.add_argument("--sets", default=",".join((*SETS, "sample")))
     parser.add_argument("--records", type=int, default=2_500)
     parser.add_argument("--first", type=int, default=0, help="the first record of MEMORY.md, 0-9")
-    parser.add_argument("--show", action="store_true", help="print the findings, write no result")
+    parser.add_argument("--show", action="store_true", help="print the findings too")
     options = parser.parse_args()
     body: dict[str, Any] = {"records": options.records, "days": DAYS, "sets": {}, "inputs": {}}
     for name in options.sets.split(","):
         print(f"== {name}", flush=True)
         files = sample() if name == "sample" else data_set(name, options.records, options.first)
         body["sets"][name] = found = measure(files, show=options.show)
+        found["judged_wrong"] = JUDGED_WRONG[name]
         print(json.dumps(found), flush=True)
-    if options.show:
-        return 0
     for name, make in INPUTS.items():
         body["inputs"][name] = found = measure(make())
         print(name, json.dumps(found), flush=True)
-    return 0
+    slow = [
+        name
+        for name, found in (body["sets"] | body["inputs"]).items()
+        if sum(found["cpu_s"].values()) > max(1.0, MOST_SECONDS * found["entries"])
+    ]
+    body["checks"] = {"slower than the limit": slow, "limit_s_per_entry": MOST_SECONDS}
+    write_result("consolidation", "python bench/consolidation.py", sys.executable, body)
+    return 1 if slow else 0
 
 
 if __name__ == "__main__":

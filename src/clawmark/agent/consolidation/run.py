@@ -123,7 +123,7 @@ def consolidate(
     new = tuple(unknown[:MOST_CHANGES])
     if len(unknown) > len(new):
         left = len(unknown) - len(new)
-        notes = (*notes, f"{left} more were found. They are proposed after these are decided.")
+        notes = (*notes, f"{left} more were found. They are proposed by the next run.")
     report = ConsolidationReport(
         changes=new,
         page=material.page.text,
