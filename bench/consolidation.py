@@ -3,7 +3,8 @@
 The sentences of each data set become entries: every tenth record goes to MEMORY.md, the others to
 the daily logs of 30 days, in their order. Hardly anything in them supersedes anything else, so
 a finding other than a repeated sentence is nearly always wrong: `--show` prints them for a person
-to judge, and `JUDGED_WRONG` has how many a person called wrong. No model is asked. Times are CPU seconds."""
+to judge, and `JUDGED_WRONG` has how many a person called wrong. No model is asked. Times are CPU
+seconds."""
 
 from __future__ import annotations
 
