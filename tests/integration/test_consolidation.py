@@ -14,7 +14,7 @@ from chat import ChatServer, say
 from commands import Place, new_place, says_one_clear_thing
 
 from clawmark import Memory
-from clawmark.agent.consolidation.run import ConsolidationReport
+from clawmark.agent.consolidation.run import MOST_CHANGES, ConsolidationReport
 from clawmark.agent.review.box import ProposalBox
 from clawmark.composition.consolidation import make_consolidation
 from clawmark.model.provenance import Origin
@@ -126,6 +126,26 @@ def test_the_next_day_proposes_only_what_is_new(sample: Memory, clock: Clock) ->
     ]
 
 
+def test_a_rejected_value_is_not_proposed_again_when_another_log_repeats_it(
+    sample: Memory, clock: Clock
+) -> None:
+    first = sample.consolidate().proposal
+    assert first is not None
+    box(sample).reject(first.id)
+    clock.time += timedelta(days=1)
+    sample.append("Tomasz moved the backup to 04:30.", day="2026-03-03")
+    sample.append(FACT, day="2026-03-03")
+    assert sample.consolidate().changes == ()
+
+
+def test_a_proposal_has_a_limit_and_the_rest_follows(memory: Memory) -> None:
+    facts = [f"- Backup {n} is kept for ten weeks.\n" for n in range(MOST_CHANGES + 30)]
+    (Path(memory.places.workspace) / "MEMORY.md").write_text("".join(facts * 2))
+    first, second, third = (memory.consolidate() for _ in range(3))
+    assert (len(first.changes), len(second.changes), len(third.changes)) == (MOST_CHANGES, 30, 0)
+    assert first.notes == ("30 more were found. They are proposed by the next run.",)
+
+
 def test_text_from_outside_is_never_promoted(memory: Memory) -> None:
     days = ("2026-02-01", "2026-02-10", "2026-02-20")
     web = Origin(actor="agent", kind="tool", trust="external", source="web page")
@@ -235,6 +255,31 @@ def test_a_heartbeat_consolidates_when_it_is_due_and_writes_no_page(
     assert (root / "MEMORY.md").read_text() == page
 
 
+@pytest.mark.parametrize("decision", ["none", "accept", "reject"])
+def test_a_heartbeat_and_a_run_propose_nothing_twice(
+    tmp_path: Path, clock: Clock, decision: str
+) -> None:
+    root = tmp_path / "workspace"
+    root.mkdir()
+    write_sample(str(root), TODAY)
+    overrides = {"memory.consolidation.every": "24h"}
+    with Memory.open(
+        root, state_dir=tmp_path / "state", provider="none", clock=clock, overrides=overrides
+    ) as memory:
+        completer = ScriptedCompleter(lambda request: "HEARTBEAT_OK")
+        report = memory.heartbeat(completer=completer).consolidation
+        assert report is not None and report.proposal is not None
+        if decision == "accept":
+            box(memory).accept(report.proposal.id)
+        elif decision == "reject":
+            box(memory).reject(report.proposal.id)
+        assert memory.consolidate(rules_only=True).changes == ()
+        clock.time += timedelta(hours=25)
+        again = memory.heartbeat(completer=completer).consolidation
+        assert again is not None and again.changes == ()
+        assert [one.id for one in box(memory).list(decided=True)] == [report.proposal.id]
+
+
 def test_a_heartbeat_does_not_consolidate_by_default(sample: Memory) -> None:
     report = sample.heartbeat(completer=ScriptedCompleter(lambda request: "HEARTBEAT_OK"))
     assert report.consolidation is None
@@ -260,6 +305,7 @@ def test_the_command_shows_reasons_and_evidence_and_stores_a_proposal(place: Pla
     assert done.out.endswith("Proposed as p1. To decide: clawmark review show p1\n")
     again = place.run("consolidate")
     assert again.out.startswith("Nothing new: 6 changes found before.")
+    assert max(map(len, f"{shown.out}{done.out}{again.out}".splitlines())) <= 80
     values = place.run("consolidate", "--json").json()
     assert (values["proposal"], values["changes"], values["known"]) == (None, [], 6)
 
@@ -267,6 +313,7 @@ def test_the_command_shows_reasons_and_evidence_and_stores_a_proposal(place: Pla
 def test_contradictions_have_exit_code_1_and_none_have_0(place: Place) -> None:
     found = place.run("doctor", "--contradictions")
     assert found.code == 1 and "MEMORY.md#L14 (last changed " in found.out
+    assert max(map(len, found.out.splitlines())) <= 80
     values = place.run("doctor", "--contradictions", "--json").json()
     assert [sorted(one) for one in values["contradictions"]] == [["newer", "older"]] * 2
     assert values["contradictions"][0]["newer"]["value"] == "two days"

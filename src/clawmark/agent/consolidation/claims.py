@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 from typing import NamedTuple
 
 from clawmark.agent.consolidation.entries import Entry
@@ -52,7 +51,7 @@ _CHANGE_DE = re.compile(
 _PRESENT = re.compile(
     r"\A(?P<subject>(?!(?:[Tt]here|[Hh]ere|[Dd]as|[Ee]s)\b)[^,;:.!?()]{2,80}?)(?P<now> now)? "
     r"(?P<verb>will be|is|are|costs?|weighs?|takes?|lives?|works?|starts?|begins?|ends?|opens?|"
-    r"closes?|runs?|uses?|has|have|happens|ist|sind|kostet|kosten|beträgt|wiegt|dauert|wohnt|lebt|"
+    r"closes?|runs?|uses?|has|have|happens?|ist|sind|kostet|kosten|beträgt|wiegt|dauert|wohnt|lebt|"
     r"arbeitet|beginnt|startet|endet|läuft|nutzt|nutzen|benutzt|verwendet|hat|haben)"
     r"(?P<now2> (?:now|jetzt|nun|from now on|ab jetzt|ab sofort))?"
     r"(?: (?:planned|scheduled|due|set|based|hosted|geplant|fällig|angesetzt|about|around|etwa|"
@@ -64,6 +63,9 @@ _TIMELESS_VERBS = """
 """
 _WITHOUT_TIME = frozenset(_TIMELESS_VERBS.split())
 """Verbs after which a time says when something is done, not when the subject takes place."""
+_PLURAL_VERBS = frozenset(
+    ("are", "start", "begin", "end", "open", "close", "run", "take", "happen", "sind")
+)
 _MORE_TIMES = re.compile(r"\s*(?:and|or|to|und|oder|bis|till|until|[,/&–-])\s*", re.IGNORECASE)
 _KEYED = re.compile(r"\A(?P<subject>[^,;:.!?()]{2,60}): (?P<value>.{1,200})\Z")
 _PLAIN = re.compile(
@@ -110,7 +112,7 @@ _KNOWN_UNITS = frozenset(_UNIT_WORDS.split())
 _UNITS = {"€": "euro", "eur": "euro", "$": "dollar", "usd": "dollar", "£": "pound", "%": "percent"}
 _NAME = re.compile(r"`[^`\n]{1,40}`|[A-ZÀ-Þ][\w&.+-]*\w(?: [A-ZÀ-Þ0-9][\w&.+-]*\w)*|[A-Z]\w*")
 _GUESS = re.compile(
-    r"\?|\b(?:maybe|perhaps|might|possibly|probably|should|could|would|may|if|unless|whether"
+    r"\?|\b(?:maybe|perhaps|might|possibly|probably|should|could|would|(?-i:may)|if|unless|whether"
     r"|suppose|wants? to|hopes? to|considering|thinking|vielleicht|eventuell|könnte|sollte|würde"
     r"|this (?:week|time|month|once)|next week|today|tonight|tomorrow|temporarily|for now|exception"
     r"|exceptionally|diese woche|dieses mal|nächste woche|heute|morgen|ausnahmsweise|vorübergehend"
@@ -118,6 +120,10 @@ _GUESS = re.compile(
     r"|meistens|manchmal)\b",
     re.IGNORECASE,
 )
+_SPEECH = re.compile(
+    r"\A(?:user|assistant|human|system): |\A[^,;:.!?()]{2,60}: .*(?:!|\b(?:I|I['’]\w+|you|your)\b)"
+)
+"""What someone said in a conversation, after the name of the speaker."""
 _ATTRIBUTE_NOUNS = """
     address birthday budget capital colour color contact deadline dentist doctor domain editor email
     extension favourite favorite host landlord language licence license location manager name number
@@ -126,7 +132,14 @@ _ATTRIBUTE_NOUNS = """
     adresse geburtstag farbe frist zahnarzt arzt ärztin sprache ort leiter nummer besitzer preis
     anbieter raum größe titel tierarzt telefonnummer vermieter
 """
+_MEASURES = """
+    amount author cost date distance duration height length pages rating weight width
+    autor dauer datum gewicht höhe kosten länge
+"""
+_DURATION_WORDS = "minute hour day week month year minuten stunden tage wochen monate jahre"
 _ATTRIBUTES = frozenset(map(stem, _ATTRIBUTE_NOUNS.split()))
+_FIELDS = _ATTRIBUTES | frozenset(map(stem, _MEASURES.split()))
+_DURATIONS = frozenset(f"amount {stem(unit)}" for unit in _DURATION_WORDS.split())
 _FAVOURITE = re.compile(r"\b(?:favou?rite|preferred|lieblings)", re.IGNORECASE)
 _VERBS = {
     **dict.fromkeys(("start", "begin", "beginnt", "startet"), "start"),
@@ -156,9 +169,12 @@ class Claim(NamedTuple):
     """The value that it replaces, as it stands in the sentence, if the statement names it."""
     last_day: str = ""
     """The last day of a value that is a time, if it is known."""
+    is_field: bool = False
+    """Whether it is a line like "Price: 900 euros", of which each thing in a list has one."""
+    is_many: bool = False
+    """Whether it is about several things, which can have several times: "Events are in July"."""
 
 
-@lru_cache(maxsize=20_000)
 def find_claims(entry: Entry) -> tuple[Claim, ...]:
     """Return what the sentences of an entry claim."""
     if entry.box:
@@ -168,6 +184,7 @@ def find_claims(entry: Entry) -> tuple[Claim, ...]:
         plain = MARK.sub("", sentence).rstrip(".! ")
         if (
             plain.startswith(_QUOTES)
+            or _SPEECH.search(plain)
             or _GUESS.search(plain)
             or any(token in NEGATIONS for token in tokens_of(plain))
         ):
@@ -183,17 +200,6 @@ def old_values(entry: Entry) -> set[str]:
     return {found["old"].casefold() for found in MARK.finditer(entry.text)}
 
 
-def is_same_subject(one: frozenset[str], other: frozenset[str], names: set[frozenset[str]]) -> bool:
-    """Whether two subjects are the same; a first name may stand for one of the full `names`."""
-    if not one or not other:
-        return False
-    if one == other:
-        return True
-    short, long = sorted((one, other), key=len)
-    full = [name for name in names if short < name]
-    return len(short) == 1 and full == [long]
-
-
 def is_same_value(one: Claim, other: Claim) -> bool:
     """Whether two values of the same attribute are the same, as far as both are known."""
     if one.attribute != "when":
@@ -205,7 +211,7 @@ def is_same_value(one: Claim, other: Claim) -> bool:
 def is_comparable(one: Claim, other: Claim) -> bool:
     """Whether two claims are about the same attribute."""
     if one.attribute == other.attribute:
-        return one.attribute != "when" or _time_kind(one.value) == _time_kind(other.value)
+        return one.attribute != "when" or time_kind(one.value) == time_kind(other.value)
     # "29 euros a month per school" and "35 euros a month"
     short, long = sorted((one.attribute, other.attribute), key=len)
     return short.startswith("amount ") and short.count(" ") > 1 and long.startswith(f"{short} ")
@@ -240,7 +246,8 @@ def _claims(entry: Entry, sentence: str, plain: str, default: str) -> Iterator[C
         return
     keyed = _KEYED.match(plain)
     if keyed:
-        yield from _keyed(entry, sentence, keyed)
+        for claim in _keyed(entry, sentence, keyed):
+            yield claim._replace(is_field=True)
         return
     noun = _PLAIN.match(plain)
     if noun and len(tokens_of(plain)) <= 8 and not _PRONOUNS.match(plain):
@@ -271,6 +278,8 @@ def _present(entry: Entry, sentence: str, found: re.Match[str]) -> Iterator[Clai
         return
     if claim.attribute == "when" and verb in _WITHOUT_TIME:
         return
+    if claim.attribute == "when" and verb in _PLURAL_VERBS:
+        claim = claim._replace(is_many=True)
     if claim.attribute == "when" and kind in ("start", "end"):
         claim = claim._replace(subject=claim.subject | {kind})
     yield claim
@@ -278,6 +287,8 @@ def _present(entry: Entry, sentence: str, found: re.Match[str]) -> Iterator[Clai
 
 def _keyed(entry: Entry, sentence: str, found: re.Match[str]) -> Iterator[Claim]:
     claim = _typed(entry, sentence, found)
+    if not entry.is_long_term and _is_bare(found["subject"], claim):
+        return
     if claim is not None and claim.attribute != "name":
         yield claim
     yield from _attribute(entry, sentence, found)
@@ -298,13 +309,23 @@ def _keyed(entry: Entry, sentence: str, found: re.Match[str]) -> Iterator[Claim]
             )
 
 
+def _is_bare(subject: str, claim: Claim | None) -> bool:
+    """Whether a log does not say what a line is about: "Price: 900 euros", "Anna: 5 years"."""
+    words = [word for word in tokens_of(subject) if word not in FILLERS]
+    if all(stem(word) in _FIELDS for word in words):
+        return True
+    return claim is not None and claim.attribute in _DURATIONS
+
+
 def _attribute(
     entry: Entry, sentence: str, found: re.Match[str], *, is_change: bool = False
 ) -> Iterator[Claim]:
     """Yield a claim whose value is a few words: "The venue is Lysverket", "Editor: Helix"."""
     subject = _subject(found["subject"])
     words = tokens_of(found["subject"])
-    phrase = re.split(r"[,;(–—]| - | and | und | with | mit | because | weil ", found["value"])[0]
+    phrase = re.split(
+        r",(?!\d)|[;(–—]| - | and | und | with | mit | because | weil ", found["value"]
+    )[0]
     is_short = 0 < len(tokens_of(phrase)) <= 4
     if "verb" in found.re.groupindex and not _FAVOURITE.search(found["subject"]):
         # A judgement is not a value: "the colours are so bright".
@@ -419,7 +440,8 @@ def _number(text: str) -> str:
     return text.replace(",", ".")
 
 
-def _time_kind(value: str) -> str:
+def time_kind(value: str) -> str:
+    """Return whether a time is a weekday, a time of day or a date."""
     if value[:1].isalpha():
         return "weekday"
     return "time" if ":" in value else "date"
@@ -427,7 +449,7 @@ def _time_kind(value: str) -> str:
 
 def _date_parts(value: str) -> tuple[str, str, str]:
     """Return year, month and day, each empty if it is not known; other times are compared whole."""
-    if _time_kind(value) != "date":
+    if time_kind(value) != "date":
         return value, "", ""
     parts = value.split("-")
     if len(parts[0]) != 4:

@@ -62,6 +62,11 @@ class Entry(NamedTuple):
         return found[1].lower() if found else ""
 
     @property
+    def is_title(self) -> bool:
+        """Whether it introduces the entries below it; a list with such lines has several parts."""
+        return self.plain.endswith((":", ":**", ":__"))
+
+    @property
     def is_long_term(self) -> bool:
         return self.path == LONG_TERM
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from clawmark.agent.consolidation.claims import MARK
 from clawmark.agent.consolidation.entries import Entry
 from clawmark.agent.consolidation.when import find_times
-from clawmark.agent.consolidation.wording import FEWEST_WORDS, bare, wording
+from clawmark.agent.consolidation.wording import FEWEST_WORDS, Wording, bare, wording
 
 COMING = re.compile(
     r"\b(?:coming up|upcoming|agenda|calendar|appointments?|deadlines?|reminders?|schedule"
@@ -56,12 +56,15 @@ class Expired(NamedTuple):
 
 def find_expired(entries: list[Entry], today: str) -> list[Expired]:
     """Return the entries of MEMORY.md that are over on a day."""
-    logs = [entry for entry in entries if not entry.is_long_term]
+    done = dict[Wording, Entry]()
+    for entry in entries:
+        if not entry.is_long_term and (entry.box == "x" or _DONE.match(entry.plain)):
+            done.setdefault(wording(_DONE.sub("", entry.plain)), entry)
     found = list[Expired]()
     for entry in entries:
         if not entry.is_long_term:
             continue
-        expired = _finished_task(entry, logs) or _over(entry, today)
+        expired = _finished_task(entry, done) or _over(entry, today)
         if expired is not None:
             found.append(expired)
     return found
@@ -98,18 +101,14 @@ def _year_before(today: str) -> str:
     return f"{int(today[:4]) - 1:04}{today[4:]}"
 
 
-def _finished_task(entry: Entry, logs: list[Entry]) -> Expired | None:
+def _finished_task(entry: Entry, done: dict[Wording, Entry]) -> Expired | None:
     """Return a task that its box or a log says to be done."""
     if entry.box == "x":
         return Expired(entry, "The task is done: its box is ticked")
     if not entry.box:
         return None
     wanted = wording(bare(entry.text))
-    for log in logs:
-        if len(wanted.words) < FEWEST_WORDS - 1:
-            break
-        done = log.box == "x" or _DONE.match(log.plain) is not None
-        text = _DONE.sub("", log.plain)
-        if done and wording(text) == wanted:
-            return Expired(entry, f"The log of {log.day} says that it is done", (log,))
-    return None
+    log = done.get(wanted) if len(wanted.words) >= FEWEST_WORDS - 1 else None
+    if log is None:
+        return None
+    return Expired(entry, f"The log of {log.day} says that it is done", (log,))

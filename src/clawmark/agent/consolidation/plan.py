@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
+from clawmark.agent.consolidation.claim_index import ClaimIndex
 from clawmark.agent.consolidation.duplicates import find_duplicates
 from clawmark.agent.consolidation.entries import LONG_TERM, Entry, SourceText
 from clawmark.agent.consolidation.expired import COMING, find_expired
@@ -18,6 +19,8 @@ NEW_SECTION = "Notes"
 """Where a statement is added that fits none of the sections."""
 MIN_DAYS = 3
 """On how many days a statement must be said or used to be promoted."""
+MOST_PLACES = 2_000
+"""Entries of MEMORY.md that are compared with a statement to find its section, the first ones."""
 ChangeKind: TypeAlias = Literal["duplicate", "superseded", "expired", "promoted"]
 
 _PERSON = re.compile(
@@ -50,15 +53,16 @@ def plan(
     An entry is changed by one of them at most: what is over is removed, even if it is also said
     twice."""
     lines = split_lines(page.text)
+    index = ClaimIndex(entries)
     changes = dict[str, Change]()
-    for change in (*_expired(entries, today, lines), *_superseded(entries, lines)):
+    for change in (*_expired(entries, today, lines), *_superseded(index, lines)):
         changes.setdefault(change.evidence[0].citation, change)
     for change in _duplicates(entries, lines):
         if not any(one.citation in changes for one in change.evidence):
             changes[change.evidence[0].citation] = change
     kept = [entry for entry in entries if not _is_removed(changes.get(entry.citation))]
     found = find_repeated(kept, min_days, used_days)
-    current = [one for one in found if not is_outdated(one.entries[0], one.text, entries)]
+    current = [one for one in found if not is_outdated(one.entries[0], one.text, index)]
     promoted = promotions(current, kept, page)
     ordered = [*changes.values(), *promoted]
     return tuple(sorted(ordered, key=lambda change: change.hunk.start_line))
@@ -81,8 +85,8 @@ def _duplicates(entries: list[Entry], lines: list[str]) -> Iterator[Change]:
         yield Change("duplicate", _removal(found.entry, lines, reason, evidence), evidence)
 
 
-def _superseded(entries: list[Entry], lines: list[str]) -> Iterator[Change]:
-    for found in find_superseded(entries):
+def _superseded(index: ClaimIndex, lines: list[str]) -> Iterator[Change]:
+    for found in find_superseded(index):
         entry, newer = found.entry, found.by.entry
         hunk = Hunk(
             path=LONG_TERM,
@@ -121,7 +125,7 @@ def _removal(entry: Entry, lines: list[str], reason: str, evidence: tuple[Entry,
 def promotions(found: Sequence[Repeated], kept: list[Entry], page: SourceText) -> Iterator[Change]:
     """Yield the changes that add statements to MEMORY.md, each to the section it belongs to."""
     lines = split_lines(page.text)
-    own = [entry for entry in kept if entry.is_long_term]
+    own = [entry for entry in kept if entry.is_long_term][:MOST_PLACES]
     is_new = not any(re.match(rf"##? {NEW_SECTION}\s*$", line) for line in lines)
     for repeated in found:
         at = _section_end(repeated.text, own, lines)

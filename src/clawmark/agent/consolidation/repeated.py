@@ -11,16 +11,18 @@ from clawmark.agent.consolidation.when import find_times
 from clawmark.agent.consolidation.wording import (
     FEWEST_WORDS,
     Wording,
-    covers,
+    has_same_order,
     part_wordings,
     wording,
 )
 from clawmark.agent.plugins.lancedb.capture_patterns import ASKS, HEDGED, REQUEST, SECRET, TRANSIENT
 
+MOST_COVERING = 20
+"""Entries with the same words that a statement is compared with."""
 LONGEST = 300
 """Characters of a statement. A longer one is a story, not a fact."""
 
-_STANDING = re.compile(
+STANDING = re.compile(
     r"\b(?:is|are|has|have|lives?|works?|runs?|uses?|prefers?|likes?|loves?|hates?|dislikes?|wants?"
     r"|needs?|costs?|takes?|owns?|keeps?|speaks?|eats?|drinks?|plays?|pays?|goes|go|stays?|belongs?"
     r"|means|counts?|must|never|always|every|each|only|decided|agreed|chose|rule|not|cannot|don't"
@@ -37,7 +39,7 @@ _PASSING = re.compile(
     r"|im moment|derzeit|vorerst|endlich)\b",
     re.IGNORECASE,
 )
-_DEPENDENT = re.compile(
+DEPENDENT = re.compile(
     r"\A(?:it|its|they|them|their|he|him|his|she|her|this|that|these|those|then|there|because|so"
     r"|which|otherwise|also|but|and|or|one|both|es|sie|er|ihr|ihre|sein|seine|das|dies|diese|dann"
     r"|dort|weil|also|sonst|auch|aber|und|oder|beide)\b",
@@ -72,7 +74,7 @@ _MACHINE = re.compile(r"[{}<>|]|https?://|\b[\w./-]+\.(?:py|js|ts|log|json)\b|\A
 
 _ENDS = frozenset(("until", "till", "bis"))
 _CLOCK = re.compile(r"\d:\d\d|\d (?:am|pm|uhr)\b", re.IGNORECASE)
-_NOT_AT_START = (REQUEST, _DEPENDENT, _TASK, _REPORT, _PAST, _LABEL)
+_NOT_AT_START = (REQUEST, DEPENDENT, _TASK, _REPORT, _PAST, _LABEL)
 
 
 class Repeated(NamedTuple):
@@ -93,7 +95,12 @@ def find_repeated(
 
     What MEMORY.md says already is left out, and so is what would be junk there: chatter, tasks,
     reports of a day, guesses, questions and statements that need the ones around them."""
-    own = [entry for entry in entries if entry.is_long_term]
+    covered = dict[Wording, list[str]]()
+    for entry in entries:
+        for part in part_wordings(entry.text) if entry.is_long_term else ():
+            texts = covered.setdefault(part, [])
+            if len(texts) < MOST_COVERING:
+                texts.append(entry.text)
     clusters = _Clusters()
     for entry in entries:
         if entry.is_long_term or entry.box:
@@ -108,7 +115,8 @@ def find_repeated(
         if len(days) < min_days and used < min_days:
             continue
         text = cluster[-1][0]
-        if any(covers(entry.text, one) for one, _ in cluster for entry in own):
+        said = {one for one, _ in cluster}
+        if any(has_same_order(own, one) for one in said for own in covered.get(wording(one), ())):
             continue
         newest = tuple(days[day] for day in sorted(days, reverse=True))
         found.append(Repeated(text, newest, used if len(days) < min_days else 0))
@@ -130,7 +138,7 @@ def is_worth_keeping(sentence: str) -> bool:
         return False  # what happens on a day is over after it
     if wording(plain).limits & _ENDS and find_times(plain, "") and not _CLOCK.search(plain):
         return False
-    return _STANDING.search(plain) is not None
+    return STANDING.search(plain) is not None
 
 
 class _Clusters:
@@ -145,7 +153,9 @@ class _Clusters:
         """Add a statement to the cluster that it belongs to, or to a new one."""
         whole, parts = wording(sentence), part_wordings(sentence)
         same = [self._by_part.get(whole), *map(self._by_whole.get, parts)]
-        number = min((one for one in same if one is not None), default=len(self.all))
+        known = {one for one in same if one is not None}
+        known = {one for one in known if has_same_order(self.all[one][0][0], sentence)}
+        number = min(known, default=len(self.all))
         if number == len(self.all):
             self.all.append([])
         self.all[number].append((sentence, entry))

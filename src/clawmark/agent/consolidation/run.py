@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from clawmark.agent.consolidation.claim_index import ClaimIndex
+from clawmark.agent.consolidation.claims import MARK
 from clawmark.agent.consolidation.entries import (
     LONG_TERM,
     Entry,
@@ -20,7 +22,7 @@ from clawmark.agent.consolidation.entries import (
 from clawmark.agent.consolidation.plan import Change, plan
 from clawmark.agent.consolidation.superseded import Contradiction, find_contradictions
 from clawmark.agent.consolidation.with_model import ask_model
-from clawmark.agent.consolidation.wording import says_the_same
+from clawmark.agent.consolidation.wording import Wording, says_the_same, wording
 from clawmark.agent.models.completer import Completer
 from clawmark.agent.review.box import ProposalBox
 from clawmark.agent.review.hunks import Applied, Hunk, apply_hunks, hunk_hash
@@ -31,6 +33,8 @@ from clawmark.text.dates import date_of
 from clawmark.workspace import Workspace
 
 TITLE = "Consolidation of the last {} days"
+MOST_CHANGES = 200
+"""Changes of one proposal, the first ones of the page. A later run proposes the others."""
 NANOSECONDS = 1_000_000_000
 
 
@@ -114,12 +118,16 @@ def consolidate(
             used_model = True
         except CompletionError as error:
             notes = (f"The model could not be asked, so the rules decided alone: {error}",)
-    earlier = [hunk for one in parts.box.list(decided=True) for hunk in one.hunks]
-    new = tuple(change for change in changes if not is_known(change.hunk, earlier))
+    is_known = known_hunks(hunk for one in parts.box.list(decided=True) for hunk in one.hunks)
+    unknown = [change for change in changes if not is_known(change.hunk)]
+    new = tuple(unknown[:MOST_CHANGES])
+    if len(unknown) > len(new):
+        left = len(unknown) - len(new)
+        notes = (*notes, f"{left} more were found. They are proposed by the next run.")
     report = ConsolidationReport(
         changes=new,
         page=material.page.text,
-        known=len(changes) - len(new),
+        known=len(changes) - len(unknown),
         notes=notes,
         used_model=used_model,
     )
@@ -131,7 +139,7 @@ def consolidate(
 def contradictions(parts: ConsolidationParts, days: int) -> tuple[Contradiction, ...]:
     """Return the statements of MEMORY.md and of the logs that contradict each other."""
     material = read_material(parts.workspace, parts.gate, parts.now(), days)
-    return tuple(find_contradictions(material.entries))
+    return tuple(find_contradictions(ClaimIndex(material.entries)))
 
 
 def read_material(workspace: Workspace, gate: Gate, now: datetime, days: int) -> Material:
@@ -159,22 +167,42 @@ def _dated(text: str, changed: datetime) -> SourceText:
     return SourceText(LONG_TERM, text, changed.date().isoformat())
 
 
-def is_known(hunk: Hunk, earlier: Iterable[Hunk]) -> bool:
-    """Whether a change was proposed before: it waits, was rejected, or was accepted, perhaps after
-    the user had edited it.
+def known_hunks(earlier: Iterable[Hunk]) -> Callable[[Hunk], bool]:
+    """Return a function that says whether a change was proposed before: it waits, was rejected, or
+    was accepted, perhaps after the user had edited it.
     """
-    wanted = hunk_hash(hunk)
+    hashes = set[str]()
+    by_wording = dict[tuple[str, Wording], list[str]]()
+    by_citation = dict[tuple[str, str], list[frozenset[str]]]()
     for one in earlier:
-        if one.path != hunk.path:
+        if one.state != "accepted":
+            hashes.add(_hash(one))
+        if one.old:
             continue
-        if one.state != "accepted" and hunk_hash(one) == wanted:
+        line = _last_line(one.new)
+        by_wording.setdefault((one.path, wording(line)), []).append(line)
+        for citation in one.citations[:1]:
+            by_citation.setdefault((one.path, citation), []).append(frozenset(one.citations))
+
+    def is_known(hunk: Hunk) -> bool:
+        if _hash(hunk) in hashes:
             return True
-        if hunk.old or one.old:
-            continue
-        is_same_evidence = bool(one.citations) and set(one.citations) <= set(hunk.citations)
-        if is_same_evidence or says_the_same(_last_line(one.new), _last_line(hunk.new)):
-            return True
-    return False
+        if hunk.old:
+            return False
+        cited = frozenset(hunk.citations)
+        for citation in hunk.citations:
+            if any(evidence <= cited for evidence in by_citation.get((hunk.path, citation), ())):
+                return True
+        line = _last_line(hunk.new)
+        lines = by_wording.get((hunk.path, wording(line)), ())
+        return any(says_the_same(one, line) for one in lines)
+
+    return is_known
+
+
+def _hash(hunk: Hunk) -> str:
+    """Return the hash of a change. The day of a mark is left out: another log may say the same."""
+    return hunk_hash(hunk._replace(new=MARK.sub(r" (\g<old>)", hunk.new)))
 
 
 def unified_diff(page: str, hunks: Sequence[Hunk]) -> str:

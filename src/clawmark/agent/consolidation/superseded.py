@@ -5,13 +5,11 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from clawmark.agent.consolidation.claim_index import ClaimIndex, ClaimKey
 from clawmark.agent.consolidation.claims import (
     MARK,
     Claim,
-    find_claims,
-    full_names,
     is_comparable,
-    is_same_subject,
     is_same_value,
     old_values,
 )
@@ -19,6 +17,11 @@ from clawmark.agent.consolidation.entries import Entry
 from clawmark.agent.consolidation.when import find_times
 from clawmark.agent.consolidation.wording import FILLERS, tokens_of, wording
 
+MOST_VALUES = 5
+"""Different values of one thing. With more, it changes all the time or is about many things."""
+MOST_COMPARED = 50
+"""Claims about one thing that are compared with each other, the newest ones."""
+MOST_HOLDERS = 100
 _RATE = re.compile(r"(?:\s(?:a|an|per|pro|je|die|im)\s[^\W\d_]{2,20}){1,2}")
 """What belongs to an amount and does not change with it: "29 euros a month per school"."""
 _GERMAN = frozenset(("der", "die", "das", "ist", "im", "am", "und", "wohnt", "beträgt", "kostet"))
@@ -43,68 +46,77 @@ class Contradiction(NamedTuple):
     newer: Claim
 
 
-def find_superseded(entries: list[Entry]) -> list[Superseded]:
+def find_superseded(index: ClaimIndex) -> list[Superseded]:
     """Return the entries of MEMORY.md that the newest statement of the logs replaces.
 
     The statement says itself that something has changed, or it is newer than MEMORY.md."""
-    own = [entry for entry in entries if entry.is_long_term]
-    names = full_names(own)
-    logged = [claim for entry in entries if not entry.is_long_term for claim in find_claims(entry)]
     found = dict[tuple[str, str], Superseded]()
-    for entry in own:
-        for claim in find_claims(entry):
-            newest = _newest(claim, logged, names)
-            if newest is None or is_same_value(claim, newest) or _is_marked(entry, newest):
-                continue
-            is_newer = newest.is_change or (bool(entry.day) and entry.day < newest.entry.day)
-            if newest.before and not _names_value(newest, claim):
-                is_newer = False
-            replaced = _replaced(entry, claim.phrase, newest) if is_newer else None
-            if replaced is not None:
-                found.setdefault((entry.citation, claim.phrase), replaced)
-    for superseded in _named_by_logs(own, logged):
+    for claim in index.own:
+        entry, newest = claim.entry, index.newest(claim)
+        if newest is None or is_same_value(claim, newest) or _is_marked(entry, newest):
+            continue
+        is_newer = newest.is_change
+        if not claim.is_many and bool(entry.day) and entry.day < newest.entry.day:
+            is_newer = True
+        is_named = bool(newest.before) and _names_value(newest, claim)
+        if (newest.before or index.is_ambiguous(claim)) and not is_named:
+            is_newer = False  # another value has changed, or it is not clear which one
+        replaced = _replaced(entry, claim.phrase, newest) if is_newer else None
+        if replaced is not None:
+            found.setdefault((entry.citation, claim.phrase), replaced)
+    for superseded in _named_by_logs(index):
         found.setdefault((superseded.entry.citation, superseded.old), superseded)
     return list(found.values())
 
 
-def find_contradictions(entries: list[Entry]) -> list[Contradiction]:
+def find_contradictions(index: ClaimIndex) -> list[Contradiction]:
     """Return the pairs of claims that cannot both be true now, the newest first.
 
     Two amounts in logs are not a contradiction, because amounts change from day to day; neither is
-    a time that was over when the newer statement was made, or a statement that says that something
-    has changed."""
-    claims = [claim for entry in entries for claim in find_claims(entry)]
-    names = full_names(entry for entry in entries if entry.is_long_term)
-    marked = [(claim.subject, value) for claim in claims for value in old_values(claim.entry)]
-    latest = dict[tuple[str, str], Contradiction]()
-    ordered = sorted(claims, key=lambda claim: (claim.entry.day, claim.entry.is_long_term))
-    groups = dict[tuple[str, frozenset[str]], list[Claim]]()
-    for newer in ordered:
-        # Only claims about the same subject and kind of value are compared.
-        key = (" ".join(newer.attribute.split()[:2]), _full_name(newer.subject, names))
-        for older in groups.setdefault(key, []):
-            pair = _pair(older, newer, names)
-            if pair is not None and not _has_mark(pair, marked, names):
-                latest[(pair.older.entry.citation, pair.older.attribute)] = pair
-        groups[key].append(newer)
-    found = [pair for pair in latest.values() if not _is_replaced(pair, ordered, names)]
+    a time that was over when the newer statement was made, a statement that says that something
+    has changed, or one of many values that the same thing has had."""
+    groups = dict[ClaimKey, list[Claim]]()
+    marked = dict[frozenset[str], set[str]]()
+    for claim in (*index.own, *index.logged):
+        if claim.subject:
+            groups.setdefault(index.key(claim), []).append(claim)
+        for value in old_values(claim.entry):
+            marked.setdefault(index.subject(claim.subject), set()).add(value)
+    found = list[Contradiction]()
+    for (_, subject), claims in groups.items():
+        if 1 < len({claim.value for claim in claims}) <= MOST_VALUES:
+            found += _among(claims, marked.get(subject, set()), index)
     found.sort(key=lambda pair: (pair.newer.entry.day, pair.older.entry.day), reverse=True)
     return found
 
 
-def _full_name(subject: frozenset[str], names: set[frozenset[str]]) -> frozenset[str]:
-    """Return the full name that a first name stands for; any other subject as it is."""
-    full = [name for name in names if subject < name]
-    return full[0] if len(subject) == 1 and len(full) == 1 else subject
+def _among(claims: list[Claim], marked: set[str], index: ClaimIndex) -> list[Contradiction]:
+    """Return the contradictions among claims about the same thing, the last one of each claim."""
+    claims.sort(key=lambda claim: (claim.entry.day, claim.entry.is_long_term))
+    claims = claims[-MOST_COMPARED:]
+    latest = dict[tuple[str, str], Contradiction]()
+    for number, newer in enumerate(claims):
+        for older in claims[:number]:
+            pair = _pair(older, newer, index.divided)
+            if pair is not None and not marked & {
+                pair.older.phrase.casefold(),
+                pair.newer.phrase.casefold(),
+            }:
+                latest[(pair.older.entry.citation, pair.older.attribute)] = pair
+    return [pair for pair in latest.values() if not _is_replaced(pair, claims, index)]
 
 
-def _pair(older: Claim, newer: Claim, names: set[frozenset[str]]) -> Contradiction | None:
-    """Return the contradiction of two claims, if they are one."""
+def _pair(older: Claim, newer: Claim, divided: set[str]) -> Contradiction | None:
+    """Return the contradiction of two claims about the same subject, if they are one."""
     if older.entry.citation == newer.entry.citation or not is_comparable(older, newer):
         return None
-    if not is_same_subject(older.subject, newer.subject, names) or is_same_value(older, newer):
+    if is_same_value(older, newer) or (newer.is_many and not newer.is_change):
         return None
     logs = [claim for claim in (older, newer) if not claim.entry.is_long_term]
+    heading = older.entry.heading
+    is_one_list = heading == newer.entry.heading and heading not in divided
+    if older.is_field and newer.is_field and (logs or not is_one_list):
+        return None  # "Price: …" in two places is about two things
     if len(logs) == 2:
         is_amount = newer.attribute.startswith("amount ")
         if newer.is_change or is_amount or not _may_still_hold(older, newer):
@@ -119,19 +131,6 @@ def _pair(older: Claim, newer: Claim, names: set[frozenset[str]]) -> Contradicti
     return Contradiction(older, newer)
 
 
-def _has_mark(
-    pair: Contradiction,
-    marked: list[tuple[frozenset[str], str]],
-    names: set[frozenset[str]],
-) -> bool:
-    """Whether MEMORY.md says that one of the two values is the old one."""
-    values = {pair.older.phrase.casefold(), pair.newer.phrase.casefold()}
-    return any(
-        value in values and is_same_subject(subject, pair.older.subject, names)
-        for subject, value in marked
-    )
-
-
 def _may_still_hold(older: Claim, newer: Claim) -> bool:
     """Whether the older of two claims of logs was about something that was still to come."""
     if older.attribute != "when":
@@ -140,40 +139,24 @@ def _may_still_hold(older: Claim, newer: Claim) -> bool:
     return bool(older.last_day) and older.last_day >= newer.entry.day and len(older.subject) > 1
 
 
-def _is_replaced(pair: Contradiction, claims: list[Claim], names: set[frozenset[str]]) -> bool:
+def _is_replaced(pair: Contradiction, claims: list[Claim], index: ClaimIndex) -> bool:
     """Whether a later log says that the value has changed, or agrees with the older claim."""
     if pair.older.entry.is_long_term:
-        newest = _newest(pair.older, [one for one in claims if not one.entry.is_long_term], names)
+        newest = index.newest(pair.older)
         return newest is not None and is_same_value(newest, pair.older)
     return any(
         claim.entry.day >= pair.newer.entry.day
         and claim.is_change
         and is_comparable(claim, pair.newer)
-        and is_same_subject(claim.subject, pair.newer.subject, names)
         for claim in claims
     )
 
 
-def is_outdated(entry: Entry, sentence: str, entries: list[Entry]) -> bool:
+def is_outdated(entry: Entry, sentence: str, index: ClaimIndex) -> bool:
     """Whether a newer log has another value for what a sentence of a log claims."""
-    claims = [claim for claim in find_claims(entry) if claim.sentence == sentence]
-    if not claims:
-        return False
-    own = [one for one in entries if one.is_long_term]
-    logged = [one for log in entries if not log.is_long_term for one in find_claims(log)]
-    names = full_names(own)
-    newest = ((claim, _newest(claim, logged, names)) for claim in claims)
+    claims = index.of_sentence(entry, sentence)
+    newest = ((claim, index.newest(claim)) for claim in claims)
     return any(newer is not None and not is_same_value(claim, newer) for claim, newer in newest)
-
-
-def _newest(claim: Claim, logged: list[Claim], names: set[frozenset[str]]) -> Claim | None:
-    """Return the newest claim of the logs about the same subject and attribute."""
-    same = [
-        one
-        for one in logged
-        if is_comparable(one, claim) and is_same_subject(one.subject, claim.subject, names)
-    ]
-    return max(same, key=lambda one: (one.entry.day, one.entry.start_line), default=None)
 
 
 def _is_marked(entry: Entry, newer: Claim) -> bool:
@@ -191,35 +174,55 @@ def _names_value(newer: Claim, claim: Claim) -> bool:
     )
 
 
-def _named_by_logs(own: list[Entry], logged: list[Claim]) -> list[Superseded]:
+def _named_by_logs(index: ClaimIndex) -> list[Superseded]:
     """Return the entries that have the old value which a change of the logs names.
 
     The subject and the value must be in one entry only: "We switched from Slack to Zulip"."""
     found = list[Superseded]()
-    places = {(one.entry.citation, one.value) for one in logged if one.attribute == "place"}
-    for change in logged:
+    places = {(one.entry.citation, one.value) for one in index.logged if one.attribute == "place"}
+    undone = dict[str, str]()  # a value → the last day on which a log said that it was replaced
+    for one in index.logged:
+        if one.is_change and one.before:
+            before = one.before.casefold()
+            undone[before] = max(one.entry.day, undone.get(before, ""))
+    by_word = dict[str, list[Entry]]()
+    for entry in index.own_entries:
+        for word in set(tokens_of(entry.text)):
+            by_word.setdefault(word, []).append(entry)
+    for change in index.logged:
         if not change.before or change.attribute == "when" or not change.is_change:
             continue
         if (change.entry.citation, change.value) in places:
             continue  # who moves to another town takes nothing else along
-        later = [one for one in logged if one.entry.day > change.entry.day and one.is_change]
-        is_undone = any(change.phrase.casefold() == one.before.casefold() for one in later)
         value = change.before.strip("` ")
         is_name = value[:1].isupper() or "`" in change.before or value[:1].isdigit()
         is_name = is_name and len(value) > 2 and value.lower() not in FILLERS
-        pattern = re.compile(rf"(?<!\w){re.escape(value)}(?!\w)")
-        holders = [
-            entry
-            for entry in own
-            if change.subject <= wording(entry.text).words
-            and len(pattern.findall(MARK.sub("", entry.text))) == 1
-        ]
-        if is_undone or not is_name or len(holders) != 1 or _is_marked(holders[0], change):
+        if not is_name or undone.get(change.phrase.casefold(), "") > change.entry.day:
             continue
-        replaced = _replaced(holders[0], value, change)
-        if replaced is not None:
-            found.append(replaced)
+        holder = _only_holder(value, change, by_word)
+        if holder is not None and not _is_marked(holder, change):
+            replaced = _replaced(holder, value, change)
+            if replaced is not None:
+                found.append(replaced)
     return found
+
+
+def _only_holder(value: str, change: Claim, by_word: dict[str, list[Entry]]) -> Entry | None:
+    """Return the only entry that has a value and the subject of a change; None if there are more.
+
+    A word in more than `MOST_HOLDERS` entries is not looked up."""
+    words = tokens_of(value)
+    candidates = min((by_word.get(word, []) for word in words), key=len, default=[])
+    if len(candidates) > MOST_HOLDERS:
+        return None
+    pattern = re.compile(rf"(?<!\w){re.escape(value)}(?!\w)")
+    holders = [
+        entry
+        for entry in candidates
+        if change.subject <= wording(entry.text).words
+        and len(pattern.findall(MARK.sub("", entry.text))) == 1
+    ]
+    return holders[0] if len(holders) == 1 else None
 
 
 def _replaced(entry: Entry, old: str, by: Claim) -> Superseded | None:

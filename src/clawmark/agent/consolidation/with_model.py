@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from clawmark.agent.consolidation.claim_index import ClaimIndex
 from clawmark.agent.consolidation.entries import Entry, Gate, SourceText
 from clawmark.agent.consolidation.plan import Change, promotions
 from clawmark.agent.consolidation.repeated import LONGEST, find_repeated
@@ -92,7 +93,8 @@ def make_candidates(
     found = [one for one in find_repeated(entries, 1) if f"- {one.text}" not in known]
     found.sort(key=lambda one: one.entries[0].day, reverse=True)
     newest = found[: max(0, MOST_CANDIDATES - len(planned))]
-    current = [one for one in newest if not is_outdated(one.entries[0], one.text, entries)]
+    index = ClaimIndex(entries)
+    current = [one for one in newest if not is_outdated(one.entries[0], one.text, index)]
     further = list(promotions(current, entries, page))
     numbered = [*((change, True) for change in planned), *((change, False) for change in further)]
     return [

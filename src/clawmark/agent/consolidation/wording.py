@@ -55,6 +55,7 @@ _LIMIT_WORDS = """
     only until till unless except if when before after since while during between
     nur bis außer wenn falls bevor nachdem seit während zwischen
 """
+_GERMAN_WORDS = "der das dem ein eine und oder ist sind nicht kein keine keinen mit von bei zum zur"
 FILLERS = frozenset(_FILLER_WORDS.split())
 NEGATIONS = frozenset(_NEGATION_WORDS.split())
 LIMITS = frozenset(_LIMIT_WORDS.split())
@@ -109,10 +110,36 @@ def stem(word: str) -> str:
     return word[:-1] if is_doubled else word
 
 
+_GERMAN = frozenset(map(stem, _GERMAN_WORDS.split()))
+
+
 def says_the_same(one: str, other: str) -> bool:
     """Whether two statements have the same content words."""
     first, second = wording(one), wording(other)
-    return first == second and first.size >= FEWEST_WORDS
+    return first == second and first.size >= FEWEST_WORDS and has_same_order(one, other)
+
+
+def has_same_order(one: str, other: str) -> bool:
+    """Whether names and numbers that two statements share are in the same order.
+
+    The order of other words makes no difference, but "Ravi reports to Ines" does not say what
+    "Ines reports to Ravi" says."""
+    first, second = _ordered(one), _ordered(other)
+    shared = {word for word in first.names | second.names if word in first.words}
+    shared &= second.words.keys()
+    left = [word for word in first.words if word in shared]
+    right = [word for word in second.words if word in shared]
+    if left == right:
+        return True
+    if not _GERMAN & first.words.keys() & second.words.keys():
+        return False
+    # In German every noun has a capital letter, and the order is free after the first place.
+    is_same_start = next(iter(first.words)) == next(iter(second.words))
+    return is_same_start and _numbers(left) == _numbers(right)
+
+
+def _numbers(words: list[str]) -> list[str]:
+    return [word for word in words if any(map(str.isdigit, word))]
 
 
 def covers(longer: str, shorter: str) -> bool:
@@ -125,13 +152,34 @@ def covers(longer: str, shorter: str) -> bool:
         return False
     if not wanted.words <= wording(longer).words:
         return False
-    return wanted in part_wordings(longer)
+    return wanted in part_wordings(longer) and has_same_order(longer, shorter)
 
 
 @lru_cache(maxsize=20_000)
 def part_wordings(text: str) -> frozenset[Wording]:
     """Return the wording of a statement and of each of its parts that says something alone."""
     return frozenset(map(wording, _parts(text)))
+
+
+class _Ordered(NamedTuple):
+    words: dict[str, None]
+    """The stems of its words, in the order in which they first occur."""
+    names: frozenset[str]
+    """Those with a capital letter inside a sentence, and the numbers."""
+
+
+@lru_cache(maxsize=20_000)
+def _ordered(text: str) -> _Ordered:
+    plain = _POSSESSIVE.sub("", unicodedata.normalize("NFKC", bare(text)))
+    words, names = dict[str, None](), set[str]()
+    for found in _TOKEN.finditer(plain):
+        word = stem(found[0].casefold())
+        words.setdefault(word)
+        before = plain[max(0, found.start() - 3) : found.start()].rstrip()[-1:]
+        is_inside = before not in ("", ".", "!", "?", ":")
+        if (is_inside and found[0][0].isupper()) or any(map(str.isdigit, word)):
+            names.add(word)
+    return _Ordered(words, frozenset(names))
 
 
 def _parts(text: str) -> Iterator[str]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from clawmark.cli.arguments import UsageError, count, some_text
-from clawmark.cli.layout import plural
+from clawmark.cli.layout import plural, wrap
 from clawmark.cli.open_memory import open_memory
-from clawmark.cli.output import emit, note, paint, plain, say
+from clawmark.cli.output import columns, emit, note, one_line, paint, plain, say
+from clawmark.cli.review.text import diff_pieces
 
 if TYPE_CHECKING:
     from clawmark.agent.consolidation.plan import Change
@@ -108,10 +110,17 @@ def report_as_json(report: ConsolidationReport) -> dict[str, object]:
     }
 
 
-def _change_lines(change: Change) -> list[str]:
-    hunk = change.hunk
-    lines = [f"{paint(_TITLES[change.kind], 'bold')}: {plain(hunk.reason)}"]
-    lines += [paint(f"-{plain(one)}", "red") for one in hunk.old.split("\n") if one.strip()]
-    lines += [paint(f"+{plain(one)}", "green") for one in hunk.new.split("\n") if one.strip()]
-    lines += [paint(f"evidence: {plain(', '.join(hunk.citations))}", "dim"), ""]
-    return lines
+def _change_lines(change: Change) -> Iterator[str]:
+    hunk, width = change.hunk, columns()
+    title = _TITLES[change.kind]
+    first, *more = wrap(f"{title}: {one_line(hunk.reason)}", width)
+    yield f"{paint(title, 'bold')}{first.removeprefix(title)}"
+    yield from more
+    for sign, text, style in (("-", hunk.old, "red"), ("+", hunk.new, "green")):
+        for line in text.split("\n"):
+            if line.strip():
+                pieces = diff_pieces(f"{sign}{plain(line)}", width)
+                yield from (paint(piece, style) for piece in pieces)
+    for line in wrap(f"evidence: {one_line(', '.join(hunk.citations))}", width):
+        yield paint(line, "dim")
+    yield ""

@@ -5,12 +5,15 @@ from __future__ import annotations
 import pytest
 from consolidation_samples import entries_of, log, page
 
+from clawmark.agent.consolidation.claim_index import ClaimIndex
 from clawmark.agent.consolidation.entries import SourceText
 from clawmark.agent.consolidation.superseded import find_contradictions, find_superseded
 
 
 def replaced(old: str, new: str, *, changed: str = "", day: str = "2026-03-02") -> list[str]:
-    found = find_superseded(entries_of(page(f"- {old}", changed=changed), log(day, new)))
+    found = find_superseded(
+        ClaimIndex(entries_of(page(f"- {old}", changed=changed), log(day, new)))
+    )
     return [one.text for one in found]
 
 
@@ -31,6 +34,11 @@ def replaced(old: str, new: str, *, changed: str = "", day: str = "2026-03-02") 
             "The backup runs at 02:00, from the standby.",
             "Tomasz moved the backup to 04:30 and tested it.",
             "- The backup runs at 04:30 (until 2026-03-02: 02:00), from the standby.",
+        ),
+        (
+            "The launch is in May.",  # not the verb
+            "The launch moved to June.",
+            "- The launch is in June (until 2026-03-02: May).",
         ),
         (
             "Stand-up: Tuesday",
@@ -108,10 +116,48 @@ def test_a_change_in_a_log_replaces_the_value(old: str, new: str, expected: str)
         ("Rent: 800 euros a month.", "Rent: 850 euros paid."),
         ("Grace lives in Leeds.", "Grace's mother moved to York."),
         ("The talk is in Oslo.", "I moved to Oslo Street."),
+        # What a speaker says in a conversation, after the name.
+        ("Mila: 3 years by now.", "Mila: Six years now, and I still enjoy my pottery."),
+        ("Mila: 3 kilos lost.", "user: Mila has 6 kilos now."),
+        # A line of a list that does not say what it is about.
+        ("Price: 700 euros.", "Price: 800 euros"),
+        ("Weight: 3 kilos", "Weight: 4 kilos"),
+        ("Course: 3 hours", "Course: 4 hours"),
     ],
 )
 def test_what_is_not_a_change_replaces_nothing(old: str, new: str) -> None:
     assert replaced(old, new) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Concerts are in July.", "Concerts are in August."),
+        ("Workshops happen in May.", "Workshops happen in June."),
+        ("Price: about 700 euros", "Price: about 800 euros"),
+    ],
+)
+def test_a_newer_statement_about_several_things_replaces_nothing(old: str, new: str) -> None:
+    assert replaced(old, new, changed="2026-02-01") == []
+
+
+def test_a_plural_is_replaced_if_the_log_says_that_it_has_changed() -> None:
+    found = replaced("Lessons start at 15:00.", "Lessons start at 16:00 from now on.")
+    assert found == ["- Lessons start at 16:00 (until 2026-03-02: 15:00)."]
+
+
+def test_of_two_values_on_the_page_only_the_one_that_the_log_names_is_replaced() -> None:
+    own = page("- The launch is in February.", "## Tour", "", "- The launch is in May.")
+    unclear = log("2026-03-02", "The launch moved to June.")
+    assert find_superseded(ClaimIndex(entries_of(own, unclear))) == []
+    named = log("2026-03-02", "The launch moved from February to March.")
+    (found,) = find_superseded(ClaimIndex(entries_of(own, named)))
+    assert found.entry.start_line == 1
+
+
+def test_a_number_is_not_cut_at_its_comma() -> None:
+    (found,) = replaced("Licence number: 8,080", "The licence number is now 8,443.")
+    assert found == "- Licence number: 8,443 (until 2026-03-02: 8,080)"
 
 
 def test_a_plain_statement_replaces_only_what_is_known_to_be_older() -> None:
@@ -127,7 +173,7 @@ def test_the_newest_statement_counts() -> None:
         log("2026-02-10", "The launch moved to March."),
         log("2026-02-20", "The launch moved to April."),
     )
-    (found,) = find_superseded(entries_of(*files))
+    (found,) = find_superseded(ClaimIndex(entries_of(*files)))
     assert found.text == "- The launch is in April (until 2026-02-20: February)."
 
 
@@ -142,7 +188,7 @@ def test_a_value_that_the_page_calls_old_is_not_brought_back() -> None:
 
 
 def contradicting(*files: SourceText) -> list[tuple[str, str]]:
-    found = find_contradictions(entries_of(*files))
+    found = find_contradictions(ClaimIndex(entries_of(*files)))
     return [(one.older.entry.citation, one.newer.entry.citation) for one in found]
 
 
@@ -197,6 +243,19 @@ COMPATIBLE = {
     "two people": (page("- Anna lives in Köln.", "- Ben lives in Bonn."),),
     "two jobs": (page("- Tomasz Wrona: three days a week.", "- Priya Raman: one day a week."),),
     "two things": (page("- The backup runs at 02:00.", "- The report runs at 03:00."),),
+    "several events": (page("- Concerts are in July.", "- Concerts are in August."),),
+    "fields below two headings": (
+        page("## Tent", "", "- Weight: 3 kilos", "", "## Stove", "", "- Weight: 1 kilos"),
+    ),
+    "fields of the parts of a list": (
+        page("- Tent:", "- Weight: 3 kilos", "- Stove:", "- Weight: 1 kilos"),
+    ),
+    "fields of a list in a log": (
+        log("2026-02-01", "Shop rating: Good", "Shop room: Blue"),
+        log("2026-02-02", "Shop rating: Fair", "Shop room: Green"),
+    ),
+    "a speaker": (page("- Mila: 3 years by now."), log("2026-02-01", "Mila: 6 years, I think.")),
+    "many values": (page(*(f"- The venue of the fair is Hall{n}." for n in range(9))),),
     "said twice": (page("- The venue is Lysverket.", "- The venue is Lysverket!"),),
 }
 
@@ -204,6 +263,12 @@ COMPATIBLE = {
 @pytest.mark.parametrize("name", COMPATIBLE)
 def test_what_can_be_true_together_is_not_a_contradiction(name: str) -> None:
     assert contradicting(*COMPATIBLE[name]) == []
+
+
+def test_fields_of_one_list_contradict_each_other() -> None:
+    assert contradicting(page("- Rent: 800 euros a month", "- Rent: 850 euros a month")) == [
+        ("MEMORY.md#L1", "MEMORY.md#L2")
+    ]
 
 
 def test_two_plans_for_the_same_day_to_come_contradict_each_other() -> None:

@@ -38,6 +38,9 @@ def test_inflection_order_and_fillers_make_no_difference(one: str, other: str) -
         ("The office is open until Friday.", "The office is open from Friday."),
         ("Anna wohnt in Köln.", "Anna wohnt nicht in Köln."),
         ("Call Lucia.", "Call Lucia."),
+        ("Ravi reports to Ines at noon.", "Ines reports to Ravi at noon."),
+        ("Move the pump from 3 to 5.", "Move the pump from 5 to 3."),
+        ("Anna hilft dem Ben beim Umzug.", "Ben hilft dem Anna beim Umzug."),
     ],
 )
 def test_a_word_that_changes_the_meaning_makes_them_different(one: str, other: str) -> None:
