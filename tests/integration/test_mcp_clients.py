@@ -89,7 +89,7 @@ async def called(client: Client, name: str, **arguments: object) -> dict[str, An
 
 
 async def searched(client: Client, query: str) -> dict[str, Any]:
-    """The answer of memory_search once every file is indexed, which a busy machine takes time for."""
+    """The answer of memory_search once every file is indexed; a busy machine needs time for it."""
     while "dueFiles" in (answer := await called(client, "memory_search", query=query)):
         pass
     return answer
