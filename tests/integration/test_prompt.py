@@ -41,13 +41,19 @@ def test_a_note_is_in_the_prompt_of_the_next_turn(memory: Memory) -> None:
     append = memory.tools("agent:main:main", append=True)[2]
     before = memory.prompt("agent:main:main").text
     assert append.call({"text": "Ada prefers tea."})["written"] is True
-    assert (
-        append.call({"text": "Billing runs on PostgreSQL.", "to": "MEMORY.md"})["written"] is True
-    )
     after = memory.prompt("agent:main:main").text
-    for fact in ("Ada prefers tea.", "Billing runs on PostgreSQL."):
-        assert fact not in before and fact in after
+    assert "Ada prefers tea." not in before and "Ada prefers tea." in after
     assert memory.prompt("agent:main:main").text == after
+
+
+def test_a_note_for_memory_md_is_in_the_prompt_once_the_user_has_accepted_it(
+    memory: Memory,
+) -> None:
+    append = memory.tools("agent:main:main", append=True)[2]
+    kept = append.call({"text": "Billing runs on PostgreSQL.", "to": "MEMORY.md"})
+    assert "Billing runs on PostgreSQL." not in memory.prompt("agent:main:main").text
+    memory.review.accept(str(kept["proposal"]))
+    assert "Billing runs on PostgreSQL." in memory.prompt("agent:main:main").text
 
 
 def test_an_appended_note_is_found_with_its_origin(memory: Memory) -> None:

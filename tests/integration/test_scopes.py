@@ -260,14 +260,16 @@ def test_the_heartbeat_of_a_main_session_looks_after_the_memory_and_nothing_else
 
 
 @pytest.mark.parametrize(("key", "chat_type"), HEARTBEATS)
-def test_a_heartbeat_adds_to_memory_md_and_leaves_no_note(
+def test_a_heartbeat_proposes_for_memory_md_and_leaves_no_note(
     tmp_path: Path, key: str | None, chat_type: str
 ) -> None:
     (tmp_path / "agent").mkdir()
     with opened(tmp_path / "agent") as memory:
         tools = memory.tools(key, append=True, chat_type=chat_type)
         append = next(tool for tool in tools if tool.name == "memory_append")
-        assert append.call({"text": "Billing runs on PostgreSQL.", "to": "MEMORY.md"})["written"]
+        kept = append.call({"text": "Billing runs on PostgreSQL.", "to": "MEMORY.md"})
+        assert not (tmp_path / "agent" / "MEMORY.md").exists()
+        memory.review.accept(str(kept["proposal"]))
         assert "PostgreSQL" in (tmp_path / "agent" / "MEMORY.md").read_text()
         host = HostOptions(chat_type=chat_type)
         conversation = memory.conversation(key or "main", host_options=host)

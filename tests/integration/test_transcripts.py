@@ -326,6 +326,9 @@ def test_every_chunk_of_a_transcript_can_be_read_back_by_its_citation(place: Pla
 
 def test_the_tool_opens_a_citation_and_goes_on(place: Place) -> None:
     place.say("s.jsonl", *(f"message {number}" for number in range(300)))
+    # Messages of a session that is not known to be private are quoted.
+    known = {"agent:main:main": {"sessionId": "s"}}
+    (place.folder / "sessions.json").write_text(json.dumps(known), encoding="utf-8")
     with place.open() as memory:
         _, get = memory.tools()[:2]
         first = get.call({"path": "sessions/s.jsonl"})

@@ -45,7 +45,7 @@ class _Named(NamedTuple):
 class Memories:
     """The commands of the tool."""
 
-    def __init__(self, workspace: Workspace, origin: Origin | None = None) -> None:
+    def __init__(self, workspace: Workspace, origin: Origin = BY_AGENT) -> None:
         self._workspace = workspace
         self._origin = origin
         """The origin of what is written, for the journal."""

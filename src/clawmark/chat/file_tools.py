@@ -36,6 +36,7 @@ MAX_WRITTEN_CHARS = 100_000
 MAX_READ_LINES, MAX_READ_CHARS = 400, 20_000
 """The most that one call of file_read returns."""
 
+BY_AGENT = Origin(actor="agent", kind="tool", trust="agent", source="file tools")
 Arguments = Mapping[str, object]
 
 
@@ -54,7 +55,7 @@ class FileTools:
         root: str,
         lock_dir: str,
         workspace: Workspace | None = None,
-        origin: Origin | None = None,
+        origin: Origin = BY_AGENT,
     ) -> None:
         self.root = os.path.realpath(root)
         self._lock_dir = lock_dir

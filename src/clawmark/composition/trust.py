@@ -6,20 +6,18 @@ import os
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from clawmark.agent.notes.recalled_context import uses_other_tools
 from clawmark.agent.prompt.trust_gate import GateParts, TrustGate
-from clawmark.agent.session.session import SessionStore
 from clawmark.history.journal import Journal
 from clawmark.model.errors import ClawmarkError
 from clawmark.text.globs import path_matcher
-from clawmark.text.transcripts.chunks import render_message
 from clawmark.text.transcripts.session_keys import is_private, kind_of
-from clawmark.workspace.transcripts.messages import read_messages
 
 if TYPE_CHECKING:
     from clawmark.memory import Memory
 
 WHOLE = 1 << 40
+
+# Imports inside the functions below are late because a server that starts needs none of them.
 
 
 def make_gate(memory: Memory) -> TrustGate:
@@ -58,6 +56,10 @@ def _outside_messages(memory: Memory, path: str, first: int, last: int) -> list[
 
     Everything in a session that is not proven private did. In a private one the user's own messages
     did not, and the agent's only if it used tools other than those of the memory."""
+    from clawmark.agent.notes.recalled_context import uses_other_tools
+    from clawmark.text.transcripts.chunks import render_message
+    from clawmark.workspace.transcripts.messages import read_messages
+
     sessions = memory.workspace.sessions
     if sessions is None or not sessions.owns(path):
         return None
@@ -82,6 +84,8 @@ def _is_private_transcript(memory: Memory, transcript: str) -> bool:
 
     One of the agent's own must belong to a session that is known to be; folders of transcripts in
     the settings are those of the user's coding agents."""
+    from clawmark.agent.session.session import SessionStore
+
     folder, name = os.path.split(os.path.realpath(transcript))
     places = memory.places
     own = {os.path.realpath(one) for one in (places.sessions_dir, places.conversations_dir)}

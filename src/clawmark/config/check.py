@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple, TypeGuard
 
-from clawmark.config.files import locate
 from clawmark.config.schema.key import Key
 from clawmark.model.errors import ConfigError
 
@@ -45,6 +44,9 @@ def check(key: Key, written: Written, warnings: list[str] | None = None) -> obje
 
 def refuse(written: Written, sentence_end: str) -> ConfigError:
     """The error for a value: its place, followed by `sentence_end` ("must be …")."""
+    # Imported late: the parser is needed only when there is a file to read.
+    from clawmark.config.files import locate
+
     name, where = locate(written.source.file, written.source.text, written.path)
     hint = "`clawmark config schema` lists every key and what it may hold."
     return ConfigError(

@@ -82,7 +82,10 @@ class RedTeam:
             workspace,
             state_dir=self.folder / "state",
             embedder=HashingEmbedder(),
-            overrides={"memorySearch.sources": ["memory", "sessions"]},
+            overrides={
+                "memorySearch.sources": ["memory", "sessions"],
+                "memory.review": "off",  # text that waits for the user would attack nothing
+            },
         )
 
     def plant(self, memory: Memory, case: Case) -> None:
