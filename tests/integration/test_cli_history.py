@@ -263,12 +263,30 @@ def test_the_history_of_a_file_lists_its_versions_with_counts_and_lines(place: P
     place.run("index")
     place.write("MEMORY.md", "# Facts\n\nWe chose SQLite.\n")
     ran = place.run("history", "MEMORY.md")
-    newest, oldest = ran.out.splitlines()
-    assert newest.split()[3:] == ["changed", "+1", "-1"]
-    assert oldest.split()[3:] == ["added", "+3", "-0"]
+    newest, now, was, oldest = ran.out.splitlines()
+    assert newest.split()[3:6] == ["changed", "+1", "-1"]
+    assert oldest.split()[3:6] == ["added", "+3", "-0"]
+    until = " ".join(newest.split()[1:3])
+    assert now == '  now "We chose SQLite."'
+    assert was.startswith('  was "We chose PostgreSQL') and was.endswith(f'" until {until}')
     assert "+We chose SQLite." in place.run("history", "MEMORY.md", "-p").out.splitlines()
     assert len(versions(place, "-n", "1")) == 1
     assert "no version of nosuch.md" in place.run("history", "nosuch.md").err
+
+
+def test_the_history_of_a_file_says_what_replaced_what_within_80_columns(place: Place) -> None:
+    long = "and it is moored at the long pier behind the office of the harbour master in the east"
+    lines = [f"The ferry number {number} leaves at nine, {long}." for number in range(5)]
+    place.write("MEMORY.md", "\n\n".join(lines) + "\n")
+    place.run("index")
+    place.write("MEMORY.md", "\n\n".join(lines).replace("nine", "ten") + "\n")
+    ran = place.run("history", "MEMORY.md", "-n", "1")
+    assert max(map(len, ran.out.splitlines())) <= 80
+    assert [line.split()[0] for line in ran.out.splitlines()[1:]] == ["now", "was"] * 3 + ["…"]
+    assert "… and 2 more replaced lines; -p shows them" in ran.out
+    (version,) = versions(place, "MEMORY.md", "-n", "1")
+    assert version["replaced"][0] == {"was": lines[0], "now": lines[0].replace("nine", "ten")}  # type: ignore[index]
+    assert "now" not in place.run("history", "MEMORY.md", "-n", "1", "-p").out.split()
 
 
 def test_a_diff_without_versions_shows_the_last_change(place: Place) -> None:

@@ -77,7 +77,9 @@ def use_every_feature(memory: Memory, folder: Path, text: str, note: str) -> lis
     assert before is not None
     save_state(
         heartbeat_file(memory.places),
-        HeartbeatState(seen={note: "1" * 64, "MEMORY.md": hashlib.sha256(before).hexdigest()}),
+        HeartbeatState(
+            seen={note.partition("#")[0]: "1" * 64, "MEMORY.md": hashlib.sha256(before).hexdigest()}
+        ),
     )
     gone = f"- {text} for a while\n".encode()
     return [
