@@ -111,7 +111,7 @@ def test_a_search_of_the_present_imports_nothing_of_the_history(place: Place) ->
     place.run("index")
     script = (
         "import sys; from clawmark.cli import main; code = main(['search', 'launch']); "
-        "print([name for name in sys.modules if 'as_of' in name or 'history' in name "
+        "print([name for name in sys.modules if 'as_of' in name or 'clawmark.history' in name "
         "or 'dulwich' in name]); sys.exit(code)"
     )
     ran = subprocess.run(

@@ -388,10 +388,10 @@ def test_a_restore_of_a_file_that_changed_after_the_plan_is_refused(place: Place
 def test_restored_text_keeps_its_origin(place: Place) -> None:
     page = Origin("agent", "tool", "external", source="web page")
     with opened(place) as memory:
-        memory.workspace.append("MEMORY.md", "- read on a page", origin=page)
+        memory.workspace.append(LOG, "- read on a page", origin=page)
         version = next(memory.history.versions()).version
-        place.write("MEMORY.md", "nothing\n")
-        memory.history.restore("MEMORY.md", version.id)
+        place.write(LOG, "nothing\n")
+        memory.history.restore(LOG, version.id)
         from clawmark.composition import make_journal
 
         journal = make_journal(memory.places, memory.settings)
@@ -459,17 +459,17 @@ def test_undo_of_an_entry_that_was_edited_is_refused_with_the_difference(place: 
 
 def test_a_replaced_text_comes_back_while_the_file_is_unchanged(place: Place) -> None:
     with opened(place) as memory:
-        current = memory.workspace.read_exact("MEMORY.md")
+        current = memory.workspace.read_exact(LOG)
         assert current is not None
-        memory.workspace.replace("MEMORY.md", "# By the agent\n", current.hash, origin=AGENT)
+        memory.workspace.replace(LOG, "# By the agent\n", current.hash, origin=AGENT)
         plan = memory.history.plan_undo()
         assert plan.after is not None and plan.after.decode() == current.text
-        place.write("MEMORY.md", "# By hand\n")
+        place.write(LOG, "# By hand\n")
         with pytest.raises(WorkspaceError, match="has changed since"):
             memory.history.undo()
-        place.write("MEMORY.md", "# By the agent\n")
+        place.write(LOG, "# By the agent\n")
         memory.history.undo()
-    assert (place.workspace / "MEMORY.md").read_text() == current.text
+    assert (place.workspace / LOG).read_text() == current.text
 
 
 def test_undo_names_a_write_by_its_id(place: Place) -> None:

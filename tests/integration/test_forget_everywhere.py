@@ -175,3 +175,20 @@ def test_the_indexes_of_versions_that_the_retention_removes_are_removed(tmp_path
         memory.history.record()
         known = {entry.version.id for entry in memory.history.versions()}
         assert {one.name.partition(".")[0] for one in folder.glob("*.sqlite")} <= known
+
+
+def test_a_captured_entry_is_gone_from_the_history_and_the_proposals(tmp_path: Path) -> None:
+    pytest.importorskip("lancedb")
+    make_scene(tmp_path)
+    settings: dict[str, object] = {"plugins.slots.memory": "memory-lancedb"}
+    text = "Grete prefers the Kittiwake3003 ferry to the island"
+    with open_memory(tmp_path, **settings) as memory:
+        tools = {tool.name: tool for tool in memory.tools(KEY, append=True)}
+        assert tools["memory_store"].call({"text": text})["action"] == "created"
+        propose(memory.review, appended_hunk("MEMORY.md", f"- {text}.", "It was captured."))
+        record(memory, "captured")
+        memory.forget(memory.plan_forget("Kittiwake3003"))
+        assert tools["memory_store"].call({"text": text})["reason"] == "forgotten"
+        with suppress(NothingToUndo):
+            memory.history.undo()
+    assert traces(tmp_path / "agent", tmp_path / "state", canary="Kittiwake3003") == []
