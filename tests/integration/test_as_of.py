@@ -108,10 +108,12 @@ def test_a_day_answers_with_its_last_version_and_a_time_with_the_one_before_it(
     assert "March" in snippet(launch, None)
 
 
-def test_today_and_the_future_are_the_newest_version(launch: Scene) -> None:
-    launch.write("MEMORY.md", LAUNCH.format("April"))  # not recorded yet
+def test_a_day_that_is_not_over_is_answered_from_the_files_as_they_are(launch: Scene) -> None:
     assert "March" in snippet(launch, "2026-03-20")
-    assert "March" in snippet(launch, "2030-01-01")
+    launch.write("MEMORY.md", LAUNCH.format("April"))  # not recorded yet
+    assert "March" in snippet(launch, "2026-03-19"), "it is not recorded for a day that has passed"
+    # The history has the time of the machine, which is later than the day of this scene.
+    assert "April" in snippet(launch, "2099-01-01")
     assert "April" in snippet(launch, None)
 
 

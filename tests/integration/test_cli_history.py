@@ -263,12 +263,30 @@ def test_the_history_of_a_file_lists_its_versions_with_counts_and_lines(place: P
     place.run("index")
     place.write("MEMORY.md", "# Facts\n\nWe chose SQLite.\n")
     ran = place.run("history", "MEMORY.md")
-    newest, oldest = ran.out.splitlines()
-    assert newest.split()[3:] == ["changed", "+1", "-1"]
-    assert oldest.split()[3:] == ["added", "+3", "-0"]
+    newest, now, was, oldest = ran.out.splitlines()
+    assert newest.split()[3:6] == ["changed", "+1", "-1"]
+    assert oldest.split()[3:6] == ["added", "+3", "-0"]
+    until = " ".join(newest.split()[1:3])
+    assert now == '  now "We chose SQLite."'
+    assert was.startswith('  was "We chose PostgreSQL') and was.endswith(f'" until {until}')
     assert "+We chose SQLite." in place.run("history", "MEMORY.md", "-p").out.splitlines()
     assert len(versions(place, "-n", "1")) == 1
     assert "no version of nosuch.md" in place.run("history", "nosuch.md").err
+
+
+def test_the_history_of_a_file_says_what_replaced_what_within_80_columns(place: Place) -> None:
+    long = "and it is moored at the long pier behind the office of the harbour master in the east"
+    lines = [f"The ferry number {number} leaves at nine, {long}." for number in range(5)]
+    place.write("MEMORY.md", "\n\n".join(lines) + "\n")
+    place.run("index")
+    place.write("MEMORY.md", "\n\n".join(lines).replace("nine", "ten") + "\n")
+    ran = place.run("history", "MEMORY.md", "-n", "1")
+    assert max(map(len, ran.out.splitlines())) <= 80
+    assert [line.split()[0] for line in ran.out.splitlines()[1:]] == ["now", "was"] * 3 + ["…"]
+    assert "… and 2 more replaced lines; -p shows them" in ran.out
+    (version,) = versions(place, "MEMORY.md", "-n", "1")
+    assert version["replaced"][0] == {"was": lines[0], "now": lines[0].replace("nine", "ten")}  # type: ignore[index]
+    assert "now" not in place.run("history", "MEMORY.md", "-n", "1", "-p").out.split()
 
 
 def test_a_diff_without_versions_shows_the_last_change(place: Place) -> None:
@@ -370,10 +388,10 @@ def test_a_restore_of_a_file_that_changed_after_the_plan_is_refused(place: Place
 def test_restored_text_keeps_its_origin(place: Place) -> None:
     page = Origin("agent", "tool", "external", source="web page")
     with opened(place) as memory:
-        memory.workspace.append("MEMORY.md", "- read on a page", origin=page)
+        memory.workspace.append(LOG, "- read on a page", origin=page)
         version = next(memory.history.versions()).version
-        place.write("MEMORY.md", "nothing\n")
-        memory.history.restore("MEMORY.md", version.id)
+        place.write(LOG, "nothing\n")
+        memory.history.restore(LOG, version.id)
         from clawmark.composition import make_journal
 
         journal = make_journal(memory.places, memory.settings)
@@ -441,17 +459,17 @@ def test_undo_of_an_entry_that_was_edited_is_refused_with_the_difference(place: 
 
 def test_a_replaced_text_comes_back_while_the_file_is_unchanged(place: Place) -> None:
     with opened(place) as memory:
-        current = memory.workspace.read_exact("MEMORY.md")
+        current = memory.workspace.read_exact(LOG)
         assert current is not None
-        memory.workspace.replace("MEMORY.md", "# By the agent\n", current.hash, origin=AGENT)
+        memory.workspace.replace(LOG, "# By the agent\n", current.hash, origin=AGENT)
         plan = memory.history.plan_undo()
         assert plan.after is not None and plan.after.decode() == current.text
-        place.write("MEMORY.md", "# By hand\n")
+        place.write(LOG, "# By hand\n")
         with pytest.raises(WorkspaceError, match="has changed since"):
             memory.history.undo()
-        place.write("MEMORY.md", "# By the agent\n")
+        place.write(LOG, "# By the agent\n")
         memory.history.undo()
-    assert (place.workspace / "MEMORY.md").read_text() == current.text
+    assert (place.workspace / LOG).read_text() == current.text
 
 
 def test_undo_names_a_write_by_its_id(place: Place) -> None:

@@ -57,9 +57,17 @@ def test_one_kind_of_session_loses_a_tool_and_the_others_keep_it(tmp_path: Path)
     tree = {"tools": {"bySession": {"direct": {"deny": ["memory_append"]}}}}
     with opened(tmp_path, tree) as memory:
         assert names(memory, MAIN) == ALL
-        assert names(memory, DIRECT) == [name for name in ALL if name != "memory_append"]
+        # Without the tool that writes, there is none that removes either.
+        assert names(memory, DIRECT) == ["memory_search", "memory_get"]
         assert "Memory Writing" in memory.prompt(MAIN, append=True).text
         assert "Memory Writing" not in memory.prompt(DIRECT, append=True).text
+
+
+def test_forgetting_can_be_denied_alone(tmp_path: Path) -> None:
+    with opened(tmp_path, {"tools": {"deny": ["memory_forget"]}}) as memory:
+        assert names(memory, MAIN) == ["memory_search", "memory_get", "memory_append"]
+    with opened(tmp_path, {"tools": {"allow": ["memory_search", "memory_forget"]}}) as memory:
+        assert names(memory, MAIN) == ["memory_search"]
 
 
 def test_sub_agents_answer_from_the_memory_when_a_tool_is_named_for_them(tmp_path: Path) -> None:

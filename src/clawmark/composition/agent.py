@@ -94,7 +94,9 @@ def make_tools(
     active, may_append = parts.slot.active, append and session.access.writes
     tools = active.plugin.tools(session, append=may_append)
     names = [tool.name for tool in tools]
-    permitted = session.access.permitted(names, memory.settings.tools, active.name)
+    permitted = set(session.access.permitted(names, memory.settings.tools, active.name))
+    if "memory_append" in set(names) - permitted:
+        permitted.discard("memory_forget")  # what may not write must not remove either
     return [tool for tool in tools if tool.name in permitted]
 
 

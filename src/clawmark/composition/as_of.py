@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from clawmark.backends.as_of.files import open_version
 from clawmark.backends.as_of.index import AsOfIndexes
-from clawmark.composition.records import history_folder
+from clawmark.composition.records import as_of_folder, history_folder
 from clawmark.history.history import History, missing_history
 from clawmark.history.replaced import Text, replacements
 from clawmark.history.repository import Version
 from clawmark.model.documents import Excerpt
 from clawmark.model.errors import (
+    ClawmarkError,
     ConfigError,
     FilterError,
     HistoryDamaged,
@@ -32,11 +33,6 @@ if TYPE_CHECKING:
     from clawmark.model.sync_report import Progress, SyncReport
 
 ATTEMPTS = 3
-
-
-def as_of_folder(places: Places) -> str:
-    """Return the folder of the indexes of earlier versions."""
-    return os.path.join(places.state_dir, "agents", places.agent_id, "as-of")
 
 
 def open_history(places: Places) -> History:
@@ -107,7 +103,15 @@ class EarlierMemory:
             ),
         )
 
+    def _record(self) -> None:
+        """Record the files as they are, if the time that is asked for has not passed yet."""
+        if self._time.end > self._now:
+            # An answer from the last version is better than none.
+            with suppress(ClawmarkError, OSError):
+                self._memory.history.record("before a search of today")
+
     def _version(self) -> Version:
+        self._record()
         version = self._history.at(self._time.end)
         if version is None:
             raise self._missing()

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from clawmark import composition
+from clawmark.agent.consolidation.usage import UsageCounts
 from clawmark.agent.forget.own import find_own, forget_own
 from clawmark.agent.forget.parts import ForgetParts
 from clawmark.agent.forget.plan import make_plan
@@ -17,7 +18,14 @@ from clawmark.agent.plugins.lancedb.settings import read_settings
 from clawmark.agent.session.setup import model_name
 from clawmark.backends.lancedb.table import MemoryTable
 from clawmark.backends.qmd.erase import erase as erase_qmd
-from clawmark.composition.records import history_folder, make_journal, make_tombstones
+from clawmark.composition.heartbeat import heartbeat_file
+from clawmark.composition.records import (
+    as_of_folder,
+    history_folder,
+    make_journal,
+    make_tombstones,
+)
+from clawmark.composition.usage import usage_file
 from clawmark.embed.services.remote import RemoteEmbedder
 from clawmark.history.history import History
 from clawmark.model.errors import ClawmarkError, ConfigError
@@ -54,6 +62,10 @@ def make_parts(memory: Memory, store: SqliteStore, sync_index: Callable[[], obje
         journal=make_journal(places, memory.settings),
         history=History(folder),
         tombstones=make_tombstones(places),
+        proposals=memory.review,
+        usage=UsageCounts(usage_file(places)),
+        heartbeat_file=heartbeat_file(places),
+        as_of_folder=as_of_folder(places),
         sources=composition.source_file(places),
         store=store,
         sync_index=sync_index,

@@ -15,9 +15,15 @@ from clawmark.composition.consolidation import consolidate_if_due
 from clawmark.composition.trust import make_gate
 
 if TYPE_CHECKING:
+    from clawmark.config.paths import Places
     from clawmark.memory import Memory
 
 __all__ = ["consolidate_if_due", "make_heartbeat", "run_heartbeat"]
+
+
+def heartbeat_file(places: Places) -> str:
+    """Return the file with what the last heartbeat has seen."""
+    return os.path.join(os.path.dirname(places.conversations_dir), "heartbeat.json")
 
 
 def make_heartbeat(
@@ -26,7 +32,6 @@ def make_heartbeat(
     """Return what a heartbeat of this memory works with."""
     settings = memory.settings
     options = settings.heartbeat
-    folder = memory.places.conversations_dir
     session = f"agent:{memory.places.agent_id}:main:heartbeat"
 
     def checklist(day: str) -> str:
@@ -51,7 +56,7 @@ def make_heartbeat(
         completer=chosen,
         checklist=checklist,
         tools=lambda: memory.tools(session),
-        state_file=os.path.join(os.path.dirname(folder), "heartbeat.json"),
+        state_file=heartbeat_file(memory.places),
         box=memory.review,
         needs_review=settings.memory.review != "off",
         session=session,

@@ -44,6 +44,11 @@ def history_folder(places: Places) -> str:
     return os.path.join(places.state_dir, "agents", places.agent_id, "history.git")
 
 
+def as_of_folder(places: Places) -> str:
+    """Return the folder of the indexes of earlier versions."""
+    return os.path.join(places.state_dir, "agents", places.agent_id, "as-of")
+
+
 # --- What a sync records ---
 
 

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from clawmark.composition import event_counts
-from clawmark.composition.records import history_folder, make_journal
+from clawmark.composition.records import as_of_folder, history_folder, make_journal
 from clawmark.config.paths import Places
 from clawmark.config.schema import Settings
 from clawmark.engine.versions.recorder import Recorder, set_aside
@@ -28,7 +28,12 @@ def open_history(places: Places, settings: Settings) -> History:
     module = import_module("clawmark.history.history")
     options = settings.memory.history
     retention = module.Retention(days=options.max_days, megabytes=options.max_mb)
-    opened: History = module.History(history_folder(places), retention)
+
+    def remove_indexes() -> None:
+        kept = import_module("clawmark.backends.as_of.kept")
+        kept.remove_vanished(as_of_folder(places), opened.has)
+
+    opened: History = module.History(history_folder(places), retention, on_removed=remove_indexes)
     return opened
 
 

@@ -89,10 +89,13 @@ class History:
         folder: str,
         retention: Retention = DEFAULT_RETENTION,
         clock: Callable[[], float] = time.time,
+        on_removed: Callable[[], None] = lambda: None,
     ) -> None:
+        """`on_removed` is called after versions were removed because of the retention."""
         self.folder = folder
         self._retention = retention
         self._clock = clock
+        self._on_removed = on_removed
 
     @property
     def exists(self) -> bool:
@@ -339,6 +342,7 @@ class History:
             keep &= {one.id for one in versions[: max(1, len(versions) // 2)]}
         if len(keep) < len(versions):
             repository.rewrite(lambda _, data: data, keep=lambda one: one.id in keep)
+            self._on_removed()
         return True
 
     def _opened(self) -> Repository | None:

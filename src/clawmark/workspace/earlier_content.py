@@ -44,7 +44,9 @@ def put_back(
             keep=keep,
             on_change=lambda _: on_change(),
         )
-    elif not delete_file(root, path, lock_dir, base_hash, keep=keep, on_change=on_change):
+    elif not delete_file(
+        root, path, lock_dir, base_hash, keep=keep, on_change=lambda _: on_change()
+    ):
         raise conflict(path, base_hash, "")
 
 

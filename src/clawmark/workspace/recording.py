@@ -6,6 +6,7 @@ without its label, because it would then be taken for the user's own; its writer
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -46,6 +47,7 @@ class Recorder:
         moved_from: str = "",
         written: BytesWritten = NO_BYTES,
         undoes: str = "",
+        is_file: bool = True,
     ) -> Recording:
         """Return the recording of one write; `outside` is the part of the text from outside."""
         return Recording(
@@ -59,6 +61,7 @@ class Recorder:
             moved_from=moved_from,
             written=written,
             undoes=undoes,
+            is_file=is_file,
         )
 
 
@@ -78,6 +81,7 @@ class Recording:
         moved_from: str,
         written: BytesWritten,
         undoes: str,
+        is_file: bool,
     ) -> None:
         self._recorder = recorder
         self._origin = origin
@@ -89,6 +93,7 @@ class Recording:
         self._moved_from = moved_from
         self._written = written
         self._undoes = undoes
+        self._is_file = is_file
         self._record: JournalRecord | None = None
 
     def start(self, current: bytes = b"") -> None:
@@ -98,6 +103,9 @@ class Recording:
         is_append = self._action == "append"
         text = f"{self._header}\n{self._text}" if is_append and not current else self._text
         old = "" if is_append else current.decode("utf-8", "replace")
+        written = self._written
+        if self._is_file and self._action == "delete" and not written.base:
+            written = BytesWritten(base=hashlib.sha256(current).hexdigest())
         try:
             self._record = self._recorder.journal().begin(
                 self._origin,
@@ -107,7 +115,7 @@ class Recording:
                 outside=self._outside,
                 action=self._action,
                 moved_from=self._moved_from,
-                written=self._written,
+                written=written,
                 undoes=self._undoes,
             )
         except (ClawmarkError, OSError) as error:

@@ -42,7 +42,7 @@ ERASE_ATTEMPTS = 5
 """How often to rewrite a file that another program changes at the same time."""
 
 
-def _nothing() -> None:
+def _nothing(*_: bytes) -> None:
     """Do nothing before a change."""
 
 
@@ -129,12 +129,13 @@ def delete_file(
     base_hash: str = "",
     *,
     keep: bool = True,
-    on_change: Callable[[], None] = _nothing,
+    on_change: Callable[[bytes], None] = _nothing,
 ) -> bool:
     """Delete a file; False if it does not exist. With `keep`, a version of it is kept.
 
     With `base_hash`, only a file with that content is deleted; WriteConflict for any other.
-    `on_change` is called before the first change, when nothing else stands in its way."""
+    `on_change` is called with the content before the change, when nothing else stands in its way.
+    """
     *parents, name = split_relative(path)
     with translated(path), locked(root, path, lock_dir):
         try:
@@ -143,7 +144,7 @@ def delete_file(
                 data = read_bytes(root, path, path, ANCHOR)
                 if base_hash and digest(data) != base_hash:
                     raise conflict(path, base_hash, digest(data))
-                on_change()
+                on_change(data)
                 if keep:
                     keep_version(lock_dir, root.path, path, data)
                 folder.unlink(name)

@@ -430,7 +430,7 @@ class Workspace:
             is_folder = tree.is_folder(root, path)
         if is_folder:
             with self._changing(), self._opened(self.root) as root:
-                recording = self.recorder.write(origin, path, action="delete")
+                recording = self.recorder.write(origin, path, action="delete", is_file=False)
                 was_there = tree.delete_folder(root, path, self._lock_dir, recording.start)
         else:
             with self._changing(), self._place(path, self._extras, writing=True) as (root, place):
@@ -441,14 +441,14 @@ class Workspace:
         recording.finish()
         return was_there
 
-    def rename(self, old: str, new: str, *, origin: Origin | None = None) -> bool:
+    def rename(self, old: str, new: str, *, origin: Origin | None = None, undoes: str = "") -> bool:
         """Rename a memory file or folder to a free path; False if it does not exist."""
         from clawmark.workspace import tree
 
         self.hold(origin, "rename", old)
         with self._counted(), self._opened(self.root) as root:
             is_folder = tree.is_folder(root, old)
-        recording = self.recorder.write(origin, new, action="rename", moved_from=old)
+        recording = self.recorder.write(origin, new, action="rename", moved_from=old, undoes=undoes)
         if is_folder:
             with self._changing(), self._counted(), self._opened(self.root) as root:
                 to = "/".join(tree.folder_parts(new))
@@ -478,6 +478,15 @@ class Workspace:
                     guard.folder_beneath(root, parents, path, 1) as folder,
                 ):
                     temporary.sweep(folder, [name])
+
+    def exists(self, path: str) -> bool:
+        """Whether there is a memory file or a folder of memory with this path."""
+        with suppress(PathDenied):
+            if self.list_folder(path, 1) is not None:
+                return True
+        with suppress(PathDenied):
+            return self.read_bytes(path) is not None
+        return False
 
     def hard_linked(self, scan: Scan) -> list[str]:
         """Return the listed files that have a second (hard-linked) name, for `doctor`."""

@@ -5,10 +5,12 @@ no text. It is written after a search by an agent's tool, never by `clawmark sea
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 
 from clawmark.agent.consolidation.wording import wording
 from clawmark.history.journal import entry_hash
+from clawmark.model.errors import ClawmarkError
 from clawmark.model.values import Hit
 from clawmark.system import shared_json
 from clawmark.text.dates import date_of
@@ -17,6 +19,7 @@ from clawmark.text.entries import split_entries
 MOST_ENTRIES = 5_000
 MOST_DAYS = 16
 LOCK_SECONDS = 0.2
+LONG_LOCK_SECONDS = 10.0
 FEWEST_WORDS = 2
 """Words that a question and an entry must have in common for the entry to be an answer."""
 
@@ -52,6 +55,19 @@ class UsageCounts:
                     self._add(hashes, day)
         except OSError:
             return
+
+    def remove(self, hashes: Iterable[str]) -> None:
+        """Remove the counts of some entries, by their hashes. Raises OSError."""
+        gone = frozenset(hashes)
+        if not gone or not os.path.exists(self.path):
+            return
+        with shared_json.locked(self.path, LONG_LOCK_SECONDS) as is_locked:
+            if not is_locked:
+                raise ClawmarkError(f"Another process keeps {self.path} locked.", hint="Try again.")
+            counts = self._load()
+            left = {name: days for name, days in counts.items() if name not in gone}
+            if left != counts:
+                shared_json.save(self.path, {"days": left}, durable=True)
 
     def read(self) -> Callable[[str], int]:
         """Return a function that says on how many days an entry was used, by its text."""

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import NamedTuple
 
+from clawmark.agent.consolidation.usage import UsageCounts
+from clawmark.agent.review.box import ProposalBox
 from clawmark.engine.maintenance.source_file import SourceFile
 from clawmark.history.history import History
 from clawmark.history.journal import Journal
@@ -15,7 +17,7 @@ from clawmark.history.tombstones import Tombstones
 from clawmark.store.sqlite.store import SqliteStore
 from clawmark.system.private_files import open_private
 from clawmark.workspace import Workspace
-from clawmark.workspace.places import ROOT_FILES
+from clawmark.workspace.places import ROOT_FILES, is_below
 from clawmark.workspace.transcripts.files import OWN, TranscriptFiles
 
 _NOT_COPIES = re.compile(r"\.(?:lock|sqlite(?:-\w+|\..*)?|seal)\Z")
@@ -36,6 +38,11 @@ class ForgetParts(NamedTuple):
     journal: Journal
     history: History
     tombstones: Tombstones
+    proposals: ProposalBox
+    usage: UsageCounts
+    heartbeat_file: str
+    as_of_folder: str
+    """The folder of the indexes of earlier versions."""
     sources: SourceFile
     store: SqliteStore
     sync_index: Callable[[], object]
@@ -89,6 +96,10 @@ def copy_files(parts: ForgetParts) -> list[str]:
         parts.tombstones.path,
         parts.intent_path,
         *(os.path.join(folder, "sessions.json") for folder in parts.session_folders),
+        *(
+            os.path.join(parts.proposals.folder, f"{one.id}.json")
+            for one in parts.proposals.list(decided=True)
+        ),
     }
     transcripts = transcript_files(parts)
     agent = os.path.basename(parts.agent_folder)
@@ -105,8 +116,12 @@ def copy_files(parts: ForgetParts) -> list[str]:
 
 
 def derived_files(parts: ForgetParts) -> list[str]:
-    """Return databases in the agent's folder: indexes of earlier days and the like."""
-    return [path for path in _files_below(parts.agent_folder) if ".sqlite" in path]
+    """Return databases in the agent's folder, except the indexes of earlier versions."""
+    return [
+        path
+        for path in _files_below(parts.agent_folder)
+        if ".sqlite" in path and not is_below(path, parts.as_of_folder)
+    ]
 
 
 def damaged_histories(parts: ForgetParts) -> list[str]:

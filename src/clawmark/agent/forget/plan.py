@@ -17,15 +17,18 @@ from clawmark.agent.forget.scan import (
     memory_paths,
     outside_pieces,
     pieces,
+    proposal_pieces,
 )
 from clawmark.agent.forget.select import Wanted, select
 from clawmark.agent.forget.unreachable import standing_limits
 from clawmark.agent.forget.values import ForgetPlan, FoundText, PlaceKind, Selection
 from clawmark.history.journal import entry_hash
-from clawmark.text.forgetting import is_distinct, words_of
+from clawmark.text.forgetting import is_distinct, sentences_of, words_of
 from clawmark.text.untrusted.origin_labels import IMPORTS
 
 LONGEST_EXCERPT = 120
+MOST_COMPARED = 1000
+"""How many entries are looked for inside longer texts of the state folder."""
 _IMPORT_DIGITS = re.compile(rf"{IMPORTS}([^/]+)/(?:.*-)?([0-9a-f]{{12}})\.md\Z")
 
 
@@ -34,6 +37,10 @@ def make_plan(parts: ForgetParts, selection: Selection) -> ForgetPlan:
     wanted = select(parts, selection)
     problems = list[str]()
     matched = [piece for piece in pieces(parts, problems) if _is_wanted(wanted, piece)]
+    derived = _derived(parts, wanted, matched)
+    if derived:  # the user may have accepted what a proposal made from it
+        wanted = wanted._replace(derived=derived)
+        matched = [piece for piece in pieces(parts, []) if _is_wanted(wanted, piece)]
     return plan_for(parts, selection, wanted, matched, problems)
 
 
@@ -46,7 +53,7 @@ def plan_for(
 ) -> ForgetPlan:
     """Return the plan for the entries that were found."""
     everywhere, local = _split(wanted, matched)
-    copies = _copies(parts, wanted, everywhere)
+    copies = _copies(parts, wanted, everywhere, is_any=bool(matched or wanted.files))
     journal = {entry_hash(piece.unit.text) for piece in matched} | wanted.written
     tombstones = parts.tombstones
     hashes = {
@@ -62,6 +69,7 @@ def plan_for(
         entries=tuple(sorted(map(tombstones.hash_entry, everywhere))),
         local=tuple(sorted((path, tombstones.hash_entry(one)) for path, one in local)),
         files=wanted.files,
+        paths=tuple(sorted({one.path for one in matched if one.kind in ("memory", "history")})),
         transcripts=wanted.transcripts,
         sessions=wanted.sessions,
         sources=wanted.sources,
@@ -98,7 +106,7 @@ def _found(parts: ForgetParts, wanted: Wanted, matched: Iterable[Piece]) -> Iter
     seen = set[tuple[PlaceKind, str, str]]()
     for piece in matched:
         # Each entry is listed once of all versions that have it.
-        place = piece.path if piece.kind in ("history", "version") else piece.where
+        place = piece.path if piece.kind in ("history", "version", "proposal") else piece.where
         key = (piece.kind, place, piece.unit.content)
         if key not in seen:
             seen.add(key)
@@ -114,9 +122,26 @@ def _found(parts: ForgetParts, wanted: Wanted, matched: Iterable[Piece]) -> Iter
         yield FoundText("journal", parts.journal.path, f"{len(records)} records")
     if (matched or wanted.transcripts or wanted.sources) and os.path.exists(parts.store.path):
         yield FoundText("index", parts.store.path)
+        if os.path.isdir(parts.as_of_folder):
+            yield FoundText("index", parts.as_of_folder)
 
 
-def _copies(parts: ForgetParts, wanted: Wanted, everywhere: dict[str, str]) -> list[FoundText]:
+def _derived(parts: ForgetParts, wanted: Wanted, matched: Iterable[Piece]) -> frozenset[str]:
+    """Return the entries of proposals that repeat a forgotten entry, or a sentence of it."""
+    everywhere, _ = _split(wanted, matched)
+    distinct = [content for content in everywhere if is_distinct(content)][:MOST_COMPARED]
+    sentences = {one for text in everywhere.values() for one in sentences_of(text)}
+    return frozenset(
+        content
+        for piece in proposal_pieces(parts)
+        if not wanted.covers(content := piece.unit.content)
+        and (content in sentences or any(one in content for one in distinct))
+    )
+
+
+def _copies(
+    parts: ForgetParts, wanted: Wanted, everywhere: dict[str, str], *, is_any: bool
+) -> list[FoundText]:
     """Return the files of the state folder that repeat something that is forgotten."""
     found = dict[str, FoundText]()
     distinct = [content for content in everywhere if is_distinct(content)]
@@ -124,11 +149,11 @@ def _copies(parts: ForgetParts, wanted: Wanted, everywhere: dict[str, str]) -> l
         content = piece.unit.content
         is_repeated = wanted.covers(content) or content in everywhere
         if piece.path not in found and (
-            is_repeated or any(one in content for one in distinct[:1000])
+            is_repeated or any(one in content for one in distinct[:MOST_COMPARED])
         ):
             text = " ".join(piece.unit.text.split())[:LONGEST_EXCERPT]
             found[piece.path] = FoundText("copy", piece.path, text)
-    derived = (*derived_files(parts), *damaged_histories(parts)) if everywhere else ()
+    derived = (*derived_files(parts), *damaged_histories(parts)) if is_any else ()
     return [*found.values(), *(FoundText("copy", path) for path in derived)]
 
 

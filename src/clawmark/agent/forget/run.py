@@ -18,7 +18,9 @@ from clawmark.agent.forget.steps import (
     change_files,
     change_history,
     change_journal,
+    change_proposals,
     change_sessions,
+    change_states,
     change_transcripts,
     change_versions,
     erase_from_index,
@@ -38,6 +40,7 @@ class Intent(NamedTuple):
     entries: tuple[str, ...]
     local: tuple[tuple[str, str], ...]
     files: tuple[str, ...]
+    paths: tuple[str, ...]
     transcripts: tuple[str, ...]
     sessions: tuple[str, ...]
     sources: tuple[str, ...]
@@ -53,10 +56,12 @@ STEPS: tuple[Callable[[ForgetParts, Erasure, ForgetReport], ForgetReport], ...] 
     change_transcripts,
     change_sessions,
     remove_sources,
+    change_proposals,
     change_copies,
     change_versions,
     change_history,
     change_journal,
+    change_states,
     erase_from_index,
 )
 """Files first: what is derived from them is made from what is left."""

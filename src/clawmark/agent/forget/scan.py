@@ -56,6 +56,7 @@ def pieces(parts: ForgetParts, problems: list[str]) -> Iterator[Piece]:
         for unit in units_of(_text(data)):
             where = f"{path}@{version.id[:7]}"
             yield Piece(kind="history", path=path, where=where, unit=unit)
+    yield from proposal_pieces(parts)
 
 
 def memory_pieces(parts: ForgetParts, problems: list[str]) -> Iterator[Piece]:
@@ -80,8 +81,21 @@ def transcript_pieces(path: str, cited: str) -> Iterator[Piece]:
                 yield Piece(kind="transcript", path=path, where=where, unit=unit)
 
 
+def proposal_pieces(parts: ForgetParts) -> Iterator[Piece]:
+    """Yield the entries of the proposals, also of those that the user has decided about."""
+    for proposal in parts.proposals.list(decided=True):
+        texts = [
+            text
+            for hunk in proposal.hunks
+            for text in (hunk.old, hunk.new, hunk.before, hunk.after, hunk.reason, hunk.note)
+        ]
+        where = f"proposal {proposal.id}"
+        for unit in (unit for text in (proposal.title, *texts) for unit in units_of(text)):
+            yield Piece(kind="proposal", path=where, where=where, unit=unit)
+
+
 def copy_pieces(parts: ForgetParts) -> Iterator[Piece]:
-    """Yield the entries of other files in the state folder, such as proposals."""
+    """Yield the entries of other files in the state folder."""
     for path in copy_files(parts):
         text = _text(read_file(path))
         strings = line_strings(text)

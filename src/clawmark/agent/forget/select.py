@@ -45,6 +45,8 @@ class Wanted(NamedTuple):
     """Entries that are forgotten wherever they are."""
     whole_only: bool = False
     """Whether they are not looked for inside longer entries."""
+    derived: frozenset[str] = frozenset()
+    """Entries that proposals have made from them."""
     local: frozenset[tuple[str, str]] = frozenset()
     """(path, content) of entries that are forgotten in one file only."""
     written: frozenset[str] = frozenset()
@@ -61,7 +63,7 @@ class Wanted(NamedTuple):
             return True
         if is_heading(piece.unit):
             return False
-        in_memory = piece.kind in ("memory", "history", "version")
+        in_memory = piece.kind in ("memory", "history", "version", "proposal")
         is_written = (
             in_memory and bool(self.written) and entry_hash(piece.unit.text) in self.written
         )
@@ -69,7 +71,9 @@ class Wanted(NamedTuple):
 
     def covers(self, content: str) -> bool:
         """Decide by content alone."""
-        if any(needle in content for needle in self.needles) or content in self.contents:
+        if any(needle in content for needle in self.needles):
+            return True
+        if content in self.contents or content in self.derived:
             return True
         is_short_list = 0 < len(self.contents) <= FEW_CONTENTS and not self.whole_only
         return is_short_list and any(one in content for one in self.contents)

@@ -17,15 +17,23 @@ from clawmark.agent.forget.parts import (
 )
 from clawmark.agent.forget.scan import memory_paths
 from clawmark.agent.forget.values import ForgetReport
+from clawmark.agent.heartbeat.state import remove_seen
 from clawmark.agent.session.session import SessionStore
+from clawmark.backends.as_of.kept import forget_as_of
 from clawmark.engine.maintenance.sources import remove_source
 from clawmark.history.tombstones import Tombstones
 from clawmark.model.errors import ClawmarkError, NotText
-from clawmark.model.provenance import JournalRecord, Origin
+from clawmark.model.provenance import NO_BYTES, JournalRecord, Origin
 from clawmark.store.sqlite.upkeep.erasing import erase_deleted
 from clawmark.system import shared_json
 from clawmark.system.private_files import open_private, sync_folder
-from clawmark.text.forgetting import IsForgotten, mask_line, mask_value, remove_entries
+from clawmark.text.forgetting import (
+    IsForgotten,
+    mask_line,
+    mask_value,
+    remove_entries,
+    units_of,
+)
 from clawmark.workspace.places import is_below
 from clawmark.workspace.versions import version_folder
 
@@ -43,6 +51,8 @@ class Wanted(Protocol):
     def local(self) -> tuple[tuple[str, str], ...]: ...
     @property
     def files(self) -> tuple[str, ...]: ...
+    @property
+    def paths(self) -> tuple[str, ...]: ...
     @property
     def transcripts(self) -> tuple[str, ...]: ...
     @property
@@ -155,8 +165,23 @@ def remove_sources(parts: ForgetParts, erasure: Erasure, report: ForgetReport) -
 # --- The state folder ---
 
 
+def change_proposals(parts: ForgetParts, erasure: Erasure, report: ForgetReport) -> ForgetReport:
+    """Remove hunks from proposals, also from those that the user has decided about."""
+    names = (*erasure.wanted.files, *erasure.wanted.sessions)
+
+    def keep(text: str) -> bool:
+        return not (
+            any(name in text for name in names)
+            or parts.tombstones.is_forgotten(text)
+            or any(erasure.is_forgotten(unit.content) for unit in units_of(text))
+        )
+
+    changed = parts.proposals.rewrite(keep)
+    return report._replace(versions=report.versions + changed)
+
+
 def change_copies(parts: ForgetParts, erasure: Erasure, report: ForgetReport) -> ForgetReport:
-    """Delete proposals, states and other files that repeat a text."""
+    """Delete states and other files that repeat a text."""
     deleted = 0
     for path in erasure.wanted.copies:
         if not is_below(os.path.abspath(path), os.path.abspath(parts.state_dir)):
@@ -186,7 +211,8 @@ def change_versions(parts: ForgetParts, erasure: Erasure, report: ForgetReport) 
 
 
 def change_history(parts: ForgetParts, erasure: Erasure, report: ForgetReport) -> ForgetReport:
-    """Rewrite every version of the workspace that has a forgotten file or entry."""
+    """Rewrite every version of the workspace that has a forgotten file or entry, and delete the
+    indexes of earlier versions."""
 
     def change(path: str, data: bytes) -> bytes | None:
         if path in erasure.wanted.files or path.startswith(_prefixes(erasure.wanted.sources)):
@@ -197,23 +223,31 @@ def change_history(parts: ForgetParts, erasure: Erasure, report: ForgetReport) -
     is_due = any(change(path, data) != data for _, path, data in history.contents())
     if is_due or history.has_leftovers:
         history.rewrite(change)
+    forget_as_of(parts.as_of_folder)
     return report._replace(history_rewritten=is_due)
 
 
 def change_journal(parts: ForgetParts, erasure: Erasure, report: ForgetReport) -> ForgetReport:
     """Remove the hashes of forgotten entries, which are not keyed, and records without any."""
     gone, files = frozenset(erasure.wanted.journal), frozenset(erasure.wanted.files)
-    sessions, changed = erasure.wanted.sessions, list[str]()
+    sessions, paths = erasure.wanted.sessions, frozenset(erasure.wanted.paths)
+    changed = list[str]()
     rewritten = {one.path for one in parts.journal.records() if one.origin.kind == "forget"}
 
-    def decide(record: JournalRecord) -> JournalRecord | None:
-        is_its_own = record.origin.session in sessions or any(
-            one in record.origin.source for one in sessions
+    def is_named(source: str) -> bool:
+        """Whether a source names a forgotten session or file, or says a forgotten text."""
+        return any(one in source for one in (*sessions, *files)) or (
+            bool(source) and parts.tombstones.is_forgotten(source)
         )
+
+    def decide(record: JournalRecord) -> JournalRecord | None:
+        is_its_own = record.origin.session in sessions or is_named(record.origin.source)
         left = tuple(one for one in record.entries if one not in gone)
-        if record.path in files or (record.entries and not left):
+        if files.intersection((record.path, record.moved_from)) or (record.entries and not left):
             changed.append(record.id)
             return None
+        if left != record.entries or (record.path in paths and record.action != "append"):
+            record = record._replace(written=NO_BYTES)  # hashes of bytes with forgotten text
         if record.path in rewritten and record.before >= 0:
             # The sizes of the file no longer say where the write was.
             record = record._replace(before=-1, after=-1)
@@ -221,12 +255,21 @@ def change_journal(parts: ForgetParts, erasure: Erasure, report: ForgetReport) -
             return record
         changed.append(record.id)
         origin = record.origin._replace(session="", source="") if is_its_own else record.origin
-        return record._replace(entries=left, origin=origin)
+        external = tuple(one for one in record.external if one not in gone)
+        return record._replace(entries=left, external=external, origin=origin)
 
     if any(decide(record) != record for record in parts.journal.records()):
         changed.clear()
         parts.journal.change(decide)
     return report._replace(journal_records=len(changed))
+
+
+def change_states(parts: ForgetParts, erasure: Erasure, report: ForgetReport) -> ForgetReport:
+    """Remove hashes of forgotten entries and files from what consolidation and the heartbeat
+    remember."""
+    parts.usage.remove(erasure.wanted.journal)
+    remove_seen(parts.heartbeat_file, (*erasure.wanted.files, *erasure.wanted.paths))
+    return report
 
 
 def erase_from_index(parts: ForgetParts, erasure: Erasure, report: ForgetReport) -> ForgetReport:

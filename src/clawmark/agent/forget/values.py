@@ -5,7 +5,16 @@ from __future__ import annotations
 from typing import Literal, NamedTuple, TypeAlias
 
 PlaceKind: TypeAlias = Literal[
-    "memory", "transcript", "session", "version", "history", "journal", "copy", "source", "index"
+    "memory",
+    "transcript",
+    "session",
+    "version",
+    "history",
+    "proposal",
+    "journal",
+    "copy",
+    "source",
+    "index",
 ]
 
 
@@ -46,6 +55,8 @@ class ForgetPlan(NamedTuple):
     """(path, hash) of entries that are removed from one file only: too short to be told apart."""
     files: tuple[str, ...]
     """Memory files that are deleted."""
+    paths: tuple[str, ...]
+    """Memory files that had something of it, now or earlier."""
     transcripts: tuple[str, ...]
     """Transcripts that are deleted, by their absolute path."""
     sessions: tuple[str, ...]

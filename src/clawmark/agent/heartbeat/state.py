@@ -4,10 +4,14 @@ The state is one small JSON file. Without it, or if it is damaged, everything co
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
+from clawmark.model.errors import ClawmarkError
 from clawmark.system import shared_json
+
+LOCK_SECONDS = 10.0
 
 
 class HeartbeatState(NamedTuple):
@@ -54,3 +58,16 @@ def save_state(path: str, state: HeartbeatState) -> None:
         "failedMs": state.failed_ms,
     }
     shared_json.save(path, fields, durable=True)
+
+
+def remove_seen(path: str, files: Collection[str]) -> None:
+    """Forget that some files were seen; they count as new. Raises OSError."""
+    if not os.path.exists(path):
+        return
+    with shared_json.locked(path, LOCK_SECONDS) as is_locked:
+        if not is_locked:
+            raise ClawmarkError(f"Another process keeps {path} locked.", hint="Try again.")
+        state = load_state(path)
+        left = {name: value for name, value in state.seen.items() if name not in files}
+        if left != state.seen:
+            save_state(path, state._replace(seen=left))

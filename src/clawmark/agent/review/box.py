@@ -213,21 +213,21 @@ class ProposalBox:
     def rewrite(self, keep: Callable[[str], bool]) -> int:
         """Remove every text that must not be kept, and return how many proposals changed.
 
-        A hunk is removed with its text; a reason, a title or lines around a hunk are emptied."""
+        A hunk is removed with its text, and with the hash that says it was rejected; a reason, a
+        title, a source, a citation or lines around a hunk are emptied."""
+        if not os.path.isdir(self.folder):
+            return 0
         changed = 0
         with self._locked():
             for proposal in map(self._recover, tuple(self._load_all())):
-                kept = tuple(
-                    _emptied(hunk, keep)
-                    for hunk in proposal.hunks
-                    if keep(hunk.old) and keep(hunk.new)
-                )
-                title = proposal.title if keep(proposal.title) else ""
-                if (kept, title) == (proposal.hunks, proposal.title):
+                kept = _without(proposal, keep)
+                if kept == proposal:
                     continue
                 changed += 1
-                if kept:
-                    self._save(proposal._replace(hunks=kept, title=title))
+                left = {hunk_hash(hunk) for hunk in kept.hunks}
+                self._forget_rejected({hunk_hash(hunk) for hunk in proposal.hunks} - left)
+                if kept.hunks:
+                    self._save(kept)
                 else:
                     os.unlink(os.path.join(self.folder, f"{proposal.id}.json"))
                     sync_folder(self.folder)
@@ -377,6 +377,12 @@ class ProposalBox:
         known = list(dict.fromkeys([*self._rejected(), *hashes]))
         self._save_values(_REJECTED, {"hashes": known[-MOST_REJECTED:]})
 
+    def _forget_rejected(self, hashes: set[str]) -> None:
+        known = self._rejected()
+        left = [one for one in known if one not in hashes]
+        if left != known:
+            self._save_values(_REJECTED, {"hashes": left})
+
     @contextmanager
     def _locked(self) -> Iterator[None]:
         with self._explained():
@@ -433,10 +439,31 @@ def _with_hunk(proposal: Proposal, number: int, hunk: Hunk) -> Proposal:
     return proposal._replace(hunks=tuple(hunks))
 
 
+def _without(proposal: Proposal, keep: Callable[[str], bool]) -> Proposal:
+    """Return a proposal without the texts that must not be kept."""
+    kept = tuple(
+        _emptied(hunk, keep)
+        for hunk in proposal.hunks
+        if keep(hunk.path) and keep(hunk.old) and keep(hunk.new)
+    )
+    origin = proposal.origin
+    after = proposal._replace(
+        hunks=kept,
+        title=proposal.title if keep(proposal.title) else "",
+        origin=origin._replace(
+            session=origin.session if keep(origin.session) else "",
+            source=origin.source if keep(origin.source) else "",
+        ),
+    )
+    # The hashes are those of files that had the text.
+    return after if after == proposal else after._replace(base={})
+
+
 def _emptied(hunk: Hunk, keep: Callable[[str], bool]) -> Hunk:
     return hunk._replace(
         reason=hunk.reason if keep(hunk.reason) else "",
         note=hunk.note if keep(hunk.note) else "",
+        citations=tuple(one for one in hunk.citations if keep(one)),
         before=hunk.before if keep(hunk.before) else "",
         after=hunk.after if keep(hunk.after) else "",
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from clawmark.model.errors import IndexBusy
 from clawmark.system import file_lock
@@ -49,6 +49,14 @@ def forget_as_of(folder: str) -> None:
         shutil.rmtree(folder, ignore_errors=True)
         if os.path.lexists(folder):  # a file of it is in use, or may not be removed
             shutil.rmtree(folder)
+
+
+def remove_vanished(folder: str, exists: Callable[[str], bool]) -> None:
+    """Remove the indexes of versions that no longer exist; a process that builds one right now does
+    it itself when it has finished."""
+    if os.path.isdir(folder):
+        with suppress(IndexBusy), building(folder, 0.0):
+            remove_old(folder, exists, keep="")
 
 
 def remove_old(folder: str, exists: Callable[[str], bool], keep: str) -> list[str]:

@@ -22,6 +22,7 @@ HEADINGS = {
     "session": "transcripts that are deleted",
     "version": "kept versions and edited copies",
     "history": "history",
+    "proposal": "proposals",
     "copy": "other copies in the state folder",
     "source": "added folders that are no longer searched",
     "journal": "journal",

@@ -9,9 +9,9 @@ from itertools import islice
 from typing import NamedTuple
 
 from clawmark.cli.arguments import count, some_text
-from clawmark.cli.layout import plural
+from clawmark.cli.layout import fitted, plural
 from clawmark.cli.open_memory import open_memory
-from clawmark.cli.output import emit, note, paint, place, say, say_diff
+from clawmark.cli.output import columns, emit, note, one_line, paint, place, say, say_diff
 from clawmark.engine.versions.workspace_history import HistoryEntry, WorkspaceHistory
 from clawmark.history.history import count_changed_lines
 from clawmark.memory import Memory
@@ -21,6 +21,8 @@ SHOWN_FILES = 5
 """Files of a version that are listed; --json has all of them."""
 COUNTED_FILES = 50
 """Files of a version whose changed lines are counted."""
+SHOWN_PAIRS = 3
+"""Replaced lines of a version that are listed."""
 SHORT_ID = 8
 
 EXAMPLES = """\
@@ -65,16 +67,24 @@ def run(args: Namespace) -> int:
         files = {entry.version.id: changed_files(history, entry) for entry in found}
         wanted = found if args.patch else []
         diffs = {one.version.id: history.diff_of(one.version, path or "") for one in wanted}
+        replaced = {
+            one.version.id: history.replaced(one.version, path)
+            for one in found
+            if path and files_match(one, path)
+        }
         zone = memory.now().tzinfo
     if args.json:
-        emit({"versions": [_as_json(one, files[one.version.id], diffs) for one in found]})
+        emit({"versions": [_as_json(one, files[one.version.id], diffs, replaced) for one in found]})
         return 0
     for number, entry in enumerate(found):
         if number and (args.patch or not path):
             say()
         when = datetime.fromtimestamp(entry.version.seconds, zone)
         _show(entry, files[entry.version.id], when, is_one_file=files_match(entry, path))
-        say_diff(diffs.get(entry.version.id, ""))
+        if args.patch:
+            say_diff(diffs[entry.version.id])
+        else:
+            _show_replaced(replaced.get(entry.version.id, ()), when)
     if not found:
         where = f" of {place(args.path)}" if args.path else ""
         note(f"clawmark: the history has no version{where} yet.")
@@ -113,6 +123,22 @@ def _show(
         say(paint(f"  … and {plural(len(files) - SHOWN_FILES, 'more file')}", "dim"))
 
 
+def _show_replaced(pairs: Sequence[tuple[str, str]], until: datetime) -> None:
+    """Say which lines replaced which: now B, was A until that version."""
+    for before, after in pairs[:SHOWN_PAIRS]:
+        end = f" until {until:%Y-%m-%d %H:%M}"
+        say(f"  now {_quoted(after, columns() - len('  now '))}")
+        was = _quoted(before, columns() - len("  was ") - len(end))
+        say(paint(f"  was {was}{end}", "dim"))
+    if len(pairs) > SHOWN_PAIRS:
+        more = plural(len(pairs) - SHOWN_PAIRS, "more replaced line")
+        say(paint(f"  … and {more}; -p shows them", "dim"))
+
+
+def _quoted(text: str, width: int) -> str:
+    return f'"{fitted(one_line(text), max(20, width - 2))}"'
+
+
 def _numbers(file: ChangedFile) -> str:
     if file.added is None:
         return f"{file.kind:<7}"
@@ -125,7 +151,10 @@ def writers(origins: Sequence[Origin]) -> str:
 
 
 def _as_json(
-    entry: HistoryEntry, files: Sequence[ChangedFile], diffs: dict[str, str]
+    entry: HistoryEntry,
+    files: Sequence[ChangedFile],
+    diffs: dict[str, str],
+    replaced: dict[str, tuple[tuple[str, str], ...]],
 ) -> dict[str, object]:
     version = entry.version
     body: dict[str, object] = {
@@ -145,6 +174,8 @@ def _as_json(
             {"actor": one.actor, "kind": one.kind, "trust": one.trust} for one in entry.writers
         ],
     }
+    if version.id in replaced:
+        body["replaced"] = [{"was": before, "now": after} for before, after in replaced[version.id]]
     return body | ({"diff": diffs[version.id]} if version.id in diffs else {})
 
 

@@ -45,7 +45,7 @@ def run(args: Namespace) -> int:
             if not args.json:
                 say_diff(error.diff)
             raise
-        was_done = change.before == change.after
+        was_done = change.is_done
         is_written = not was_done and accept(args, change, "Take this back?")
         if is_written:
             history.apply(change)
@@ -77,7 +77,8 @@ def _as_json(change: FileChange, is_done: bool) -> dict[str, object]:
         "actor": write.origin.actor if write else None,
         "kind": write.origin.kind if write else None,
         "time": write.time if write else None,
-        "deleted": change.after is None,
+        "deleted": change.after is None and not change.moved_to,
+        "movedTo": change.moved_to,
         "diff": change.diff,
         "changed": is_done,
     }

@@ -24,6 +24,12 @@ class PutBack(NamedTuple):
     data: bytes | None
 
 
+class MoveBack(NamedTuple):
+    """The name that the file or folder had before it was renamed."""
+
+    path: str
+
+
 class CannotUndo(NamedTuple):
     """Why a write cannot be taken back."""
 
@@ -34,7 +40,7 @@ class NotWritten(NamedTuple):
     """The write did not change the file: it wrote the same text, or was interrupted."""
 
 
-Decision: TypeAlias = PutBack | CannotUndo | NotWritten
+Decision: TypeAlias = PutBack | MoveBack | CannotUndo | NotWritten
 
 
 def candidates(
@@ -46,19 +52,23 @@ def candidates(
     `write`, the one whose id starts with it."""
     undone = {record.undoes for record in records if record.undoes and record.done}
     for record in reversed(records):
-        if record.origin.kind in NOT_WRITES or record.id in undone:
+        if record.origin.kind in NOT_WRITES or record.id in undone or record.dropped:
             continue
         if record.id.startswith(write) if write else anyone or record.origin.actor != "user":
             yield record
 
 
 def interrupted(
-    records: Sequence[JournalRecord], current: Callable[[str], bytes | None]
+    records: Sequence[JournalRecord],
+    current: Callable[[str], bytes | None],
+    exists: Callable[[str], bool],
 ) -> JournalRecord | None:
     """Return the last record of an undo that changed its file and was then interrupted."""
     last = next((one for one in reversed(records) if one.origin.kind == "undo"), None)
     if last is None or last.done or any(one.undoes == last.undoes and one.done for one in records):
         return None
+    if last.action == "rename":
+        return last if exists(last.path) and not exists(last.moved_from) else None
     return last if digest_of(current(last.path)) == last.written.digest else None
 
 
@@ -70,7 +80,8 @@ def decide(
     if written.entry:
         return _without_append(record, current)
     if not written.digest and not written.base:
-        return CannotUndo("the journal does not say which bytes were written")
+        what = "deleted" if record.action == "delete" else "written"
+        return CannotUndo(f"the journal does not say which bytes were {what}")
     if written.base == written.digest:
         return NotWritten()
     if digest_of(current) != written.digest:
@@ -81,6 +92,18 @@ def decide(
     if text is None:
         return CannotUndo("the text that was replaced is not kept any more")
     return PutBack(text)
+
+
+def decide_rename(record: JournalRecord, exists: Callable[[str], bool]) -> Decision:
+    """Return whether a file or folder can have its old name again."""
+    is_there, was_replaced = exists(record.path), exists(record.moved_from)
+    if not record.done and was_replaced and not is_there:
+        return NotWritten()
+    if not is_there:
+        return CannotUndo(f"{record.path} is gone")
+    if was_replaced:
+        return CannotUndo(f"there is another {record.moved_from} now")
+    return MoveBack(record.moved_from)
 
 
 def _without_append(record: JournalRecord, current: bytes | None) -> Decision:

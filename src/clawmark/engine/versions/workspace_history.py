@@ -12,14 +12,16 @@ from typing import NamedTuple
 
 from clawmark.engine.versions import undo_plan
 from clawmark.engine.versions.recorder import Recorder
-from clawmark.engine.versions.undo_plan import CannotUndo, NotWritten, PutBack, digest_of
+from clawmark.engine.versions.undo_plan import CannotUndo, MoveBack, NotWritten, PutBack, digest_of
 from clawmark.history.history import Change, History, VersionChanges, unified_diff
 from clawmark.history.journal import Journal
+from clawmark.history.replaced import replaced_in
 from clawmark.history.repository import Version
 from clawmark.model.errors import HistoryDamaged, NothingToUndo, WorkspaceError
 from clawmark.model.provenance import JournalRecord, Origin
 from clawmark.text.moments import parse_moment
 from clawmark.workspace import Workspace
+from clawmark.workspace.places import is_markdown
 
 RESTORE = Origin(actor="user", kind="restore", trust="owner")
 UNDO = Origin(actor="user", kind="undo", trust="owner")
@@ -47,11 +49,20 @@ class FileChange(NamedTuple):
     """The write that is taken back."""
     is_recorded: bool = False
     """Whether the history has the content before, so that no other copy of it is kept."""
+    moved_to: str = ""
+    """The name that a renamed file or folder gets back; its content stays as it is."""
 
     @property
     def diff(self) -> str:
         """The change as a unified diff; empty if the file is already as wanted."""
+        if self.moved_to:
+            return f"rename from {self.path}\nrename to {self.moved_to}\n"
         return unified_diff(self.path, self.before, self.after)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether there is nothing left to write."""
+        return self.before == self.after and not self.moved_to
 
 
 class WorkspaceHistory:
@@ -151,6 +162,10 @@ class WorkspaceHistory:
         found = self.changes(old, new, path)
         return "".join(self._history.diff(change.path, old, new) for change in found)
 
+    def replaced(self, version: Version, path: str) -> tuple[tuple[str, str], ...]:
+        """Return the lines that a version replaced in a file, each with the new line."""
+        return replaced_in(self._history, version, path)
+
     def contents(self, version: Version, path: str) -> tuple[bytes | None, bytes | None]:
         """Return a file before and after the change of a version; None for no file."""
         before = self._history.parent(version)
@@ -183,13 +198,17 @@ class WorkspaceHistory:
     def plan_undo(self, *, anyone: bool = False, write: str = "") -> FileChange:
         """Return what `undo` would do; NothingToUndo says why there is nothing."""
         records = list(self._journal.records())
-        stopped = undo_plan.interrupted(records, self._workspace.read_bytes)
+        stopped = undo_plan.interrupted(records, self._workspace.read_bytes, self._workspace.exists)
         if stopped is not None and not write:
             return self._finished(stopped, records)
         self._record_if_possible()
         for record in undo_plan.candidates(records, anyone=anyone, write=write):
-            current = self._workspace.read_bytes(record.path)
-            match undo_plan.decide(record, current, partial(self._find_text, record.path)):
+            current = self._content(record.path)
+            match self._decide(record, current):
+                case MoveBack(old):
+                    return FileChange(
+                        path=record.path, before=current, after=None, write=record, moved_to=old
+                    )
                 case PutBack(data):
                     return FileChange(
                         path=record.path,
@@ -208,6 +227,17 @@ class WorkspaceHistory:
             hint="" if anyone or write else "`--any` takes back the last write of anyone.",
         )
 
+    def _decide(self, record: JournalRecord, current: bytes | None) -> undo_plan.Decision:
+        if record.action == "rename":
+            return undo_plan.decide_rename(record, self._workspace.exists)
+        if record.action == "delete" and not is_markdown(record.path):
+            return CannotUndo("it deleted a folder, and files are restored one by one")
+        return undo_plan.decide(record, current, partial(self._find_text, record.path))
+
+    def _content(self, path: str) -> bytes | None:
+        """Return the content of a file; None if there is none, or if it is a folder."""
+        return self._workspace.read_bytes(path) if is_markdown(path) else None
+
     def undo(self, *, anyone: bool = False, write: str = "") -> FileChange:
         """Take back the last write of an agent, an import or a plugin; with `anyone`, the last
         write at all; with `write`, the one with this id in the journal."""
@@ -215,7 +245,10 @@ class WorkspaceHistory:
 
     def apply(self, change: FileChange) -> FileChange:
         """Carry out a plan; WriteConflict if the file has changed since the plan was made."""
-        if change.before != change.after:
+        if change.moved_to:
+            undoes = change.write.id if change.write else ""
+            self._workspace.rename(change.path, change.moved_to, origin=UNDO, undoes=undoes)
+        elif change.before != change.after:
             self._workspace.put_back(
                 change.path,
                 change.after,
@@ -242,7 +275,7 @@ class WorkspaceHistory:
     def _finished(self, stopped: JournalRecord, records: Sequence[JournalRecord]) -> FileChange:
         """Note that an undo was done which was interrupted after it had written the file."""
         self._journal.finish(stopped)
-        content = self._workspace.read_bytes(stopped.path)
+        content = self._content(stopped.path)
         write = next((one for one in records if one.id == stopped.undoes), None)
         return FileChange(path=stopped.path, before=content, after=content, write=write)
 
@@ -276,7 +309,8 @@ class WorkspaceHistory:
         who = "user" if record.origin.actor == "user" else record.origin.actor
         try:
             version = self._history.at(written + timedelta(seconds=1))
-            before = self._history.read(version, record.path) if version else None
+            has_text = version is not None and is_markdown(record.path)
+            before = self._history.read(version, record.path) if version and has_text else None
         except HistoryDamaged:
             before = None
         return NothingToUndo(
