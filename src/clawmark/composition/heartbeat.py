@@ -53,7 +53,7 @@ def make_heartbeat(
         tools=lambda: memory.tools(session),
         state_file=os.path.join(os.path.dirname(folder), "heartbeat.json"),
         box=memory.review,
-        needs_review=settings.memory.review != "off",
+        needs_review=settings.review != "off",
         session=session,
         gate=make_gate(memory),
     )

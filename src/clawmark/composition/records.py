@@ -39,11 +39,6 @@ def make_tombstones(places: Places) -> Tombstones:
     return Tombstones(os.path.join(folder, "tombstones.json"))
 
 
-def history_folder(places: Places) -> str:
-    """Return the folder of the versions of an agent's workspace."""
-    return os.path.join(places.state_dir, "agents", places.agent_id, "history.git")
-
-
 # --- What a sync records ---
 
 

@@ -3,8 +3,6 @@
 They tell which files have to be read for the next version, and whether there is anything to record
 at all, without opening the repository."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import NamedTuple
 
