@@ -160,7 +160,10 @@ def make_journal(
 def make_tombstones(places: Places) -> Tombstones:
     """Return what was forgotten of an agent's memory."""
     # Imported here: a search writes nothing.
-    made: Tombstones = import_module("clawmark.composition.records").make_tombstones(places)
+    folder = os.path.join(places.state_dir, "agents", places.agent_id)
+    made: Tombstones = import_module("clawmark.history.tombstones").Tombstones(
+        os.path.join(folder, "tombstones.json")
+    )
     return made
 
 

@@ -17,8 +17,8 @@ from clawmark.agent.plugins.lancedb.settings import read_settings
 from clawmark.agent.session.setup import model_name
 from clawmark.backends.lancedb.table import MemoryTable
 from clawmark.backends.qmd.erase import erase as erase_qmd
-from clawmark.composition import history_folder
-from clawmark.composition.records import make_journal, make_tombstones
+from clawmark.composition import history_folder, make_tombstones
+from clawmark.composition.records import make_journal
 from clawmark.embed.services.remote import RemoteEmbedder
 from clawmark.history.history import History
 from clawmark.model.errors import ClawmarkError, ConfigError
