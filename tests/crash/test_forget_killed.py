@@ -19,7 +19,7 @@ from scripted_session import line
 
 from clawmark import Memory
 from clawmark.agent.forget.run import Intent
-from clawmark.composition.records import history_folder
+from clawmark.composition import history_folder
 from clawmark.history.history import History
 
 CHANGES = ("replace", "rename", "unlink", "rmdir")

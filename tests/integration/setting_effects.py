@@ -23,9 +23,8 @@ from clawmark.agent.session.setup import (
     note_settings,
     rollover_settings,
 )
-from clawmark.composition import make_query
+from clawmark.composition import history_folder, make_query
 from clawmark.composition.heartbeat import make_heartbeat
-from clawmark.composition.records import history_folder
 from clawmark.embed.services.make import batch_options
 from clawmark.embed.services.settings import remote_options
 from clawmark.engine.sync.scan import SyncRequest

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from commands import Place, new_place
 
-from clawmark.composition.records import history_folder
+from clawmark.composition import history_folder
 from clawmark.config.paths import resolve_places
 from clawmark.history.history import History
 from clawmark.workspace import Workspace

@@ -15,7 +15,7 @@ import pytest
 from commands import CLAWMARK, Place, new_place, says_one_clear_thing
 
 from clawmark import Memory
-from clawmark.composition.records import history_folder
+from clawmark.composition import history_folder
 from clawmark.config.paths import resolve_places
 from clawmark.model.errors import WorkspaceError, WriteConflict
 from clawmark.model.provenance import Origin

@@ -182,11 +182,31 @@ def test_an_unexpected_error_has_a_traceback_only_on_request(place: Place) -> No
     assert "Traceback" in place.run("search", "tea", env={**env, "CLAWMARK_DEBUG": "1"}).err
 
 
+HEAVY = (
+    "heavy = ('dulwich', 'logging', 'clawmark.agent.review', 'clawmark.agent.consolidation', "
+    "'clawmark.agent.forget', 'clawmark.backends.as_of', 'clawmark.engine.versions', "
+    "'clawmark.history.journal', 'clawmark.history.history', 'clawmark.model.provenance', "
+    "'clawmark.config.schema.agent')"
+)
+"""What only writes, changed files and agents need."""
+LATER = (
+    "import time; now, now_ns = time.time, time.time_ns; time.time = lambda: now() + 60; "
+    "time.time_ns = lambda: now_ns() + 60_000_000_000"
+)
+"""For a first sync: files that changed a moment before it are read again by the next one."""
+SHOWN = "[name for name in sys.modules if name.startswith(heavy)]"
+
+
 def run_search_after(place: Place, before: str, shown: str) -> str:
     """Run a search in a new interpreter after some statements; return an expression's value."""
+    return run_after(place, ["search", "tea", "--provider", "none"], before, shown)
+
+
+def run_after(place: Place, words: list[str], before: str, shown: str) -> str:
+    """Do the same with any command."""
     program = (
         f"import sys; sys.path[:] = {sys.path!r}; {before}; from clawmark.cli import main; "
-        f"code = main(['search', 'tea', '--provider', 'none']); "
+        f"code = main({words!r}); "
         f"print(code, {shown}, file=sys.stderr)"
     )
     ran = subprocess.run(
@@ -218,4 +238,20 @@ def test_a_search_compiles_no_quoted_annotations(place: Place) -> None:
         "compiled.append(args) or plain(*args, **named)"
     )
     not_modules = "[args[0] for args in compiled if args[1] == '<string>']"
+    assert run_after(place, ["index"], LATER, "[]") == "0 []"
     assert run_search_after(place, record, not_modules) == "0 []"
+
+
+def test_a_search_imports_neither_journal_nor_history(place: Place) -> None:
+    assert run_search_after(place, HEAVY, SHOWN) == "0 []"
+    assert run_search_after(place, "heavy = ('clawmark.history',)", SHOWN) == "0 []"
+
+
+def test_a_sync_without_changes_opens_neither_journal_nor_history(place: Place) -> None:
+    assert run_after(place, ["index"], LATER, "[]") == "0 []"
+    assert run_after(place, ["index"], HEAVY, SHOWN) == "0 []"
+
+
+def test_remember_does_not_open_the_history(place: Place) -> None:
+    heavy = "heavy = ('dulwich', 'clawmark.history.history')"
+    assert run_after(place, ["remember", "The heron is back."], heavy, SHOWN) == "0 []"

@@ -28,7 +28,7 @@ from scripted_session import KEY, line
 from clawmark import Memory, WorkspaceError
 from clawmark.agent.flush.flush import Flushed, FlushOutcome
 from clawmark.agent.notes.session_note import NoNote
-from clawmark.composition.records import history_folder
+from clawmark.composition import history_folder
 from clawmark.history.history import History
 from clawmark.model.provenance import Origin
 

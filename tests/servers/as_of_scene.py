@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from clawmark import Memory
-from clawmark.composition.records import history_folder
+from clawmark.composition import history_folder
 from clawmark.embed.base import Embedder
 from clawmark.history.history import History
 from clawmark.history.repository import Version

@@ -19,7 +19,7 @@ from clawmark.agent.flush.flush import Flushed
 from clawmark.agent.models.catalog import choose_completer
 from clawmark.agent.models.completer import Completer
 from clawmark.agent.notes.session_note import Noted
-from clawmark.composition.records import history_folder
+from clawmark.composition import history_folder
 from clawmark.history.history import History
 from clawmark.importers.run import run_import
 from clawmark.model.provenance import Origin

@@ -20,7 +20,7 @@ from clawmark.backends.snapshot import HeldSnapshot
 from clawmark.embed.base import Embedder
 from clawmark.engine.maintenance.repair import heal, healing
 from clawmark.engine.parts import IndexParts, answering_embedders, count_due_vectors, refusal_of
-from clawmark.engine.sync.scan import SyncRequest
+from clawmark.engine.sync.scan import SyncParts, SyncRequest
 from clawmark.model.errors import IndexDamaged, IndexFromTheFuture
 from clawmark.model.values import (
     Degraded,
@@ -30,6 +30,8 @@ from clawmark.model.values import (
     Identity,
     NothingFound,
     Query,
+    Scan,
+    SyncPlan,
 )
 from clawmark.system.cancellation import check_cancelled
 
@@ -65,10 +67,12 @@ class BuiltinBackend:
         debounce: float = 1.5,
         interval: float = 0.0,
         make_recorder: Callable[[], Recorder | None] | None = None,
+        is_recorded: Callable[[Scan], bool] = lambda _: False,
     ) -> None:
-        """`make_recorder` makes what records the versions of the files, when that is needed."""
+        """`make_recorder` makes what records the versions of the files, when that is needed;
+        `is_recorded` says of the files of a scan that they are recorded."""
         self.parts = parts
-        self._make_recorder = make_recorder
+        self._make_recorder, self._is_recorded = make_recorder, is_recorded
         self._recording: BackgroundRecorder | None = None
         self._making_recording = allocate_lock()
         self._freshens = freshen
@@ -304,7 +308,14 @@ class BuiltinBackend:
         # Imported late: a search that finds nothing due does not need it.
         from clawmark.engine.sync.run import run_sync
 
-        request = request._replace(look=self.freshener.look_for_sync)
+        scans = list[Scan]()
+
+        def look(parts: SyncParts) -> tuple[Scan, SyncPlan]:
+            scan, plan = self.freshener.look_for_sync(parts)
+            scans.append(scan)
+            return scan, plan
+
+        request = request._replace(look=look)
         is_complete = False
         try:
             with self._syncing:  # a second sync in this process would repeat the work
@@ -316,7 +327,8 @@ class BuiltinBackend:
             if self._background is not None and not request.instant_only:
                 self._background.note_outcome(is_complete=is_complete)
         self.freshener.after_sync(report.due_files)
-        self.record(report)
+        if not scans or not self._is_recorded(scans[-1]):
+            self.record(report)
         self.parts.metrics.count("syncs")
         degraded = report.degraded or self.parts.choice.degraded
         return report._replace(degraded=degraded, healed=healed)

@@ -22,11 +22,12 @@ from clawmark.engine.maintenance.source_file import SourceFile
 from clawmark.engine.parts import IndexParts, Setup
 from clawmark.engine.search.time_preference import may_name_time
 from clawmark.engine.sync.scan import SyncParts
-from clawmark.model.values import Identity, MediaRules, Query
+from clawmark.model.values import Identity, MediaRules, Query, Scan
 from clawmark.store.sqlite.files import refuse_other_file
 from clawmark.store.sqlite.store import SqliteStore
 from clawmark.system.counters import Metrics, SharedCounts
 from clawmark.workspace import Workspace
+from clawmark.workspace.places import ROOT_FILES
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -125,6 +126,7 @@ def build(
         debounce=options.sync.watch_debounce_ms / 1000,
         interval=options.sync.interval_minutes * 60.0,
         make_recorder=lambda: make_recorder(places, loaded.settings, workspace),
+        is_recorded=lambda scan: _is_recorded(places, scan),
     )
 
 
@@ -158,7 +160,10 @@ def make_journal(
 def make_tombstones(places: Places) -> Tombstones:
     """Return what was forgotten of an agent's memory."""
     # Imported here: a search writes nothing.
-    made: Tombstones = import_module("clawmark.composition.records").make_tombstones(places)
+    folder = os.path.join(places.state_dir, "agents", places.agent_id)
+    made: Tombstones = import_module("clawmark.history.tombstones").Tombstones(
+        os.path.join(folder, "tombstones.json")
+    )
     return made
 
 
@@ -168,6 +173,24 @@ def make_recorder(places: Places, settings: Settings, workspace: Workspace) -> R
     versions = import_module("clawmark.composition.versions")
     made: Recorder | None = versions.make_recorder(places, settings, workspace)
     return made
+
+
+def history_folder(places: Places) -> str:
+    """Return the folder of the versions of an agent's workspace."""
+    return os.path.join(places.state_dir, "agents", places.agent_id, "history.git")
+
+
+def _is_recorded(places: Places, scan: Scan) -> bool:
+    """Return whether the newest version of a workspace has the files of a scan."""
+    folder = history_folder(places)
+    if not os.path.isdir(folder):
+        return False
+    # Imported here: a search records nothing. Settings are not needed if nothing has changed.
+    recorded: bool = import_module("clawmark.history.recorded_files").is_recorded(
+        folder,
+        [file for file in scan.files if file.path in ROOT_FILES or file.path.startswith("memory/")],
+    )
+    return recorded
 
 
 def open_history(

@@ -34,7 +34,7 @@ CONTRADICTION_DAYS = 365
 
 def make_consolidation(memory: Memory) -> ConsolidationParts:
     """Return what a consolidation of this memory works with."""
-    options = memory.settings.memory.consolidation
+    options = memory.settings.consolidation
     records = _records_by_entry(make_journal(memory.places, memory.settings))
     used_days = UsageCounts(usage_file(memory.places)).read()
     return ConsolidationParts(
@@ -67,7 +67,7 @@ def run_consolidation(
         chosen = needed_model(memory.settings, os.environ, "review the consolidation", model)
     if chosen is None and not rules_only:
         chosen = configured_model(memory.settings, os.environ)
-    days = days or memory.settings.memory.consolidation.days
+    days = days or memory.settings.consolidation.days
     parts = make_consolidation(memory)
     return consolidate(parts, days, completer=None if rules_only else chosen, dry_run=dry_run)
 
@@ -81,7 +81,7 @@ def consolidate_if_due(
     memory: Memory, completer: Completer | None, model: str
 ) -> ConsolidationReport | None:
     """Consolidate if `memory.consolidation.every` has passed since the last time; else None."""
-    every = memory.settings.memory.consolidation.every
+    every = memory.settings.consolidation.every
     if not every:
         return None
     path, now = _folder(memory.places, "consolidation.json"), memory.now()

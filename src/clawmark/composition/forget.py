@@ -18,13 +18,9 @@ from clawmark.agent.plugins.lancedb.settings import read_settings
 from clawmark.agent.session.setup import model_name
 from clawmark.backends.lancedb.table import MemoryTable
 from clawmark.backends.qmd.erase import erase as erase_qmd
+from clawmark.composition import history_folder, make_tombstones
 from clawmark.composition.heartbeat import heartbeat_file
-from clawmark.composition.records import (
-    as_of_folder,
-    history_folder,
-    make_journal,
-    make_tombstones,
-)
+from clawmark.composition.records import as_of_folder, make_journal
 from clawmark.composition.usage import usage_file
 from clawmark.embed.services.remote import RemoteEmbedder
 from clawmark.history.history import History

@@ -58,7 +58,7 @@ def make_heartbeat(
         tools=lambda: memory.tools(session),
         state_file=heartbeat_file(memory.places),
         box=memory.review,
-        needs_review=settings.memory.review != "off",
+        needs_review=settings.review != "off",
         session=session,
         gate=make_gate(memory),
     )

@@ -13,8 +13,8 @@ from clawmark.model.errors import ClawmarkError, WorkspaceError
 from clawmark.model.provenance import JournalRecord, LogEntry
 from clawmark.model.reports import Finding
 from clawmark.system.shared_counts import read_counts
+from clawmark.text.entry_content import split_entries
 from clawmark.text.filters import make_filters
-from clawmark.text.write_check import split_entries
 from clawmark.workspace import Workspace
 
 

@@ -11,7 +11,6 @@ from clawmark.composition import make_clock
 from clawmark.config.paths import Places
 from clawmark.config.schema import Settings
 from clawmark.history.journal import Journal, entries_between, entry_hashes
-from clawmark.history.tombstones import Tombstones
 from clawmark.model.errors import ClawmarkError, WorkspaceError
 from clawmark.model.provenance import JournalRecord, Provenance
 from clawmark.model.values import Hit, is_in_workspace
@@ -31,17 +30,6 @@ def make_journal(
     """Return the journal of an agent's writes."""
     path = os.path.join(places.state_dir, "agents", places.agent_id, "journal.jsonl")
     return Journal(path, make_clock(settings, clock))
-
-
-def make_tombstones(places: Places) -> Tombstones:
-    """Return what was forgotten of an agent's memory."""
-    folder = os.path.join(places.state_dir, "agents", places.agent_id)
-    return Tombstones(os.path.join(folder, "tombstones.json"))
-
-
-def history_folder(places: Places) -> str:
-    """Return the folder of the versions of an agent's workspace."""
-    return os.path.join(places.state_dir, "agents", places.agent_id, "history.git")
 
 
 def as_of_folder(places: Places) -> str:

@@ -52,7 +52,7 @@ def _add_older(box: ProposalBox, path: str) -> None:
 
 def make_write_review(places: Places, settings: Settings, workspace: Workspace) -> HeldWrites:
     """Return what keeps the writes of an agent that have to wait."""
-    policy = cast(Policy, settings.memory.review)
+    policy = cast(Policy, settings.review)
     return HeldWrites(make_box(places, settings, workspace), workspace, policy)
 
 

@@ -8,8 +8,8 @@ from datetime import datetime
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from clawmark.composition import event_counts
-from clawmark.composition.records import as_of_folder, history_folder, make_journal
+from clawmark.composition import event_counts, history_folder
+from clawmark.composition.records import as_of_folder, make_journal
 from clawmark.config.paths import Places
 from clawmark.config.schema import Settings
 from clawmark.engine.versions.recorder import Recorder, set_aside
@@ -26,7 +26,7 @@ def open_history(places: Places, settings: Settings) -> History:
     """Return the history of an agent's workspace, which need not exist yet."""
     # Imported here, as below: it needs dulwich, and a workspace without changes records nothing.
     module = import_module("clawmark.history.history")
-    options = settings.memory.history
+    options = settings.history
     retention = module.Retention(days=options.max_days, megabytes=options.max_mb)
 
     def remove_indexes() -> None:
@@ -39,7 +39,7 @@ def open_history(places: Places, settings: Settings) -> History:
 
 def make_recorder(places: Places, settings: Settings, workspace: Workspace) -> Recorder | None:
     """Return what records a workspace; None if the settings say that nothing is recorded."""
-    if not settings.memory.history.enabled:
+    if not settings.history.enabled:
         return None
     return Recorder(
         workspace=workspace,

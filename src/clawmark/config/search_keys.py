@@ -16,6 +16,9 @@ _SECTIONS = {
     "tools": "tools",
     "hooks": "hooks.internal",
     "session_reset": "session.reset",
+    "consolidation": "memory.consolidation",
+    "history": "memory.history",
+    "review": "memory.review",
     "plugins": "plugins",
 }
 """The sections outside of `agents.defaults`, by the attribute of `Settings`."""

@@ -4,8 +4,6 @@ A file next to the journal covers its beginning: a line of JSON, and then a sort
 with the offsets of their lines. What was added since then, at most `MOST_UNCOVERED` bytes, is
 searched. The file is derived from the journal and can be deleted at any time."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import mmap

@@ -42,6 +42,7 @@ from clawmark.model.provenance import (
 )
 from clawmark.system import shared_json
 from clawmark.system.private_files import open_private, sync_folder
+from clawmark.text.entry_content import normalize_entry, split_entries
 from clawmark.text.entry_times import without_times
 from clawmark.text.untrusted.origin_labels import (
     COMMENT_START,
@@ -49,7 +50,6 @@ from clawmark.text.untrusted.origin_labels import (
     origin_of,
     without_comments,
 )
-from clawmark.text.write_check import normalize_entry, split_entries
 
 LOCK_SECONDS = 10.0
 MOST_LINE = 16 << 20

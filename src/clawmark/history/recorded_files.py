@@ -3,8 +3,6 @@
 They tell which files have to be read for the next version, and whether there is anything to record
 at all, without opening the repository."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -58,12 +56,8 @@ def save(folder: str, recorded: RecordedFiles) -> None:
 def is_recorded(folder: str, files: Iterable[FileState]) -> bool:
     """Whether every file is as it was at the last recording, and none is gone."""
     known = load(folder).files
-    seen = 0
-    for file in files:
-        if known.get(file.path, [])[:3] != state_of(file):
-            return False
-        seen += 1
-    return seen == len(known)
+    states = {path: [size, time, inode] for path, _, size, time, inode, _ in files}
+    return states == {path: state[:3] for path, state in known.items()}
 
 
 def _path(folder: str) -> str:

@@ -14,10 +14,10 @@ from typing import NamedTuple
 from clawmark.history.history import History
 from clawmark.history.repository import Version
 from clawmark.model.values import Replaced
+from clawmark.text.entry_content import normalize_entry
 from clawmark.text.entry_times import without_times
 from clawmark.text.keywords.query import query_terms
 from clawmark.text.untrusted.origin_labels import without_comments
-from clawmark.text.write_check import normalize_entry
 
 SHARED_WORDS = 0.5
 """The share of the words of the shorter line that a replacement in the same place has in common."""

@@ -78,7 +78,7 @@ def note_session_of(memory: Memory, event: Event, session_key: str) -> str:
 
 def _proposed_notes(memory: Memory, session_id: str) -> list[str]:
     """Return the notes of a session that wait for the user, or that the user has decided about."""
-    if memory.settings.memory.review != "all":
+    if memory.settings.review != "all":
         return []
     proposals = memory.review.list(decided=True)
     texts = [hunk.new for proposal in proposals for hunk in proposal.hunks]

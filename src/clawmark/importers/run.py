@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from clawmark.composition.records import make_tombstones
+from clawmark.composition import make_tombstones
 from clawmark.embed.services.remote import RemoteEmbedder
 from clawmark.history.tombstones import Tombstones
 from clawmark.importers.chats import chatgpt_notes, claude_notes

@@ -1,7 +1,5 @@
 """Where a memory came from: who wrote it, when, from what, and how far it is trusted."""
 
-from __future__ import annotations
-
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 Trust: TypeAlias = Literal["owner", "agent", "external"]

@@ -10,9 +10,9 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, TypeAlias
 
+from clawmark.text.entry_content import normalize_entry, split_entries
 from clawmark.text.entry_times import without_times
 from clawmark.text.untrusted.origin_labels import without_comments
-from clawmark.text.write_check import normalize_entry, split_entries
 
 MARK = "[forgotten]"
 """Stands in a transcript for an entry that was forgotten."""

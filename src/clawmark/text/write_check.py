@@ -6,15 +6,14 @@ Used for everything that writes: the write gate (agents, `clawmark remember`, fl
 from __future__ import annotations
 
 import re
-import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from clawmark.model.values import citation
 from clawmark.text.dates import date_of
+from clawmark.text.entry_content import normalize_entry, split_entries
 from clawmark.text.entry_times import without_times
 from clawmark.text.secrets.redact import has_mask
-from clawmark.text.untrusted.origin_labels import without_comments
 
 
 class FileText(NamedTuple):
@@ -38,8 +37,6 @@ _FOREIGN_MASK = re.compile(
     r"|\b(?:sk|ghp|gsk|xox[a-z]|pplx|npm)[-_][\w-]{0,8}(?:\u2026|\.\.\.)[\w-]{2,8}\b",
     re.IGNORECASE,
 )
-_ENTRY_START = re.compile(r"(?:[-*+]|[0-9]{1,4}[.)])\s|#")
-_BULLETS = re.compile(r"\A(?:(?:[-*+]|[0-9]{1,4}[.)]|#{1,6}|\[[ xX]\])\s+)+")
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 
 
@@ -71,22 +68,3 @@ def check_write(
                 "duplicate", f"It is already there: {where}.", "Nothing needs to be done."
             )
     return None
-
-
-def normalize_entry(text: str) -> str:
-    """Remove what makes no difference between entries: case, width, blanks, bullets, full stop."""
-    plain = unicodedata.normalize("NFKC", _BULLETS.sub("", text.strip())).casefold()
-    return " ".join(plain.split()).rstrip(".!;,\u3002")
-
-
-def split_entries(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield the list items and paragraphs of a file with their first and last line."""
-    entry: list[str] = []
-    first = 0
-    for number, line in enumerate([*without_comments(text).split("\n"), ""], 1):
-        if entry and (not line.strip() or _ENTRY_START.match(line)):
-            yield first, number - 1, "\n".join(entry)
-            entry = []
-        if line.strip():
-            first = first if entry else number
-            entry.append(line)

@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from clawmark.text.entry_content import normalize_entry
 from clawmark.text.untrusted.origin_labels import without_comments
-from clawmark.text.write_check import normalize_entry
 
 _HEADING = re.compile(r"(#{1,6})\s+\S")
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})")

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Literal, NamedTuple, TypeAlias
 
+from clawmark.text.entry_content import normalize_entry
 from clawmark.text.untrusted.origin_labels import without_comments
-from clawmark.text.write_check import normalize_entry
 
 HunkState: TypeAlias = Literal["pending", "accepted", "rejected"]
 CONTEXT_LINES = 2

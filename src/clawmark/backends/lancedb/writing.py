@@ -17,8 +17,8 @@ from clawmark.embed.base import Embedder
 from clawmark.model.errors import BackendUnavailable, EmbeddingError, IndexDamaged
 from clawmark.model.provenance import Origin as Provenance
 from clawmark.model.values import Degraded, Vector
+from clawmark.text.entry_content import normalize_entry
 from clawmark.text.untrusted.origin_labels import Origin
-from clawmark.text.write_check import normalize_entry
 
 SAME = 0.95
 """Two texts with at least this cosine are duplicates."""

@@ -180,5 +180,5 @@ def _as_json(
 
 
 def _note_if_off(memory: Memory) -> None:
-    if not memory.settings.memory.history.enabled:
+    if not memory.settings.history.enabled:
         note("clawmark: memory.history.enabled is false; nothing is recorded.")

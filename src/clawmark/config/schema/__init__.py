@@ -6,13 +6,10 @@ from these classes. Defaults are those of OpenClaw's configuration tables."""
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-from clawmark.config.schema.consolidation import ConsolidationOptions
-from clawmark.config.schema.history import HistoryOptions
 from clawmark.config.schema.key import Key
 from clawmark.config.schema.media import Multimodal
 from clawmark.config.schema.plugins import PluginOptions
 from clawmark.config.schema.qmd import QmdOptions, QmdSearchOptions
-from clawmark.config.schema.review import ReviewPolicy
 
 if TYPE_CHECKING:
     from clawmark.config.schema.agent import (
@@ -22,7 +19,9 @@ if TYPE_CHECKING:
         SessionReset,
         StartupContext,
     )
+    from clawmark.config.schema.consolidation import ConsolidationOptions
     from clawmark.config.schema.heartbeat import Heartbeat
+    from clawmark.config.schema.history import HistoryOptions
     from clawmark.config.schema.tools import Sandbox, ToolPolicy
 
 
@@ -368,15 +367,12 @@ class MemoryOptions(NamedTuple):
     ] = ()
     qmd: QmdOptions = QmdOptions()
     daily_log: DailyLogOptions = DailyLogOptions()
-    consolidation: ConsolidationOptions = ConsolidationOptions()
-    history: HistoryOptions = HistoryOptions()
-    review: ReviewPolicy = "curated"
 
 
 class Settings(NamedTuple):
     """Every setting, complete with defaults.
 
-    What only agents use is loaded when it is first read."""
+    What a search does without is loaded when it is first read."""
 
     memory_search: MemorySearch = MemorySearch()
     memory: MemoryOptions = MemoryOptions()
@@ -405,7 +401,7 @@ class Settings(NamedTuple):
     plugins: PluginOptions = PluginOptions()
     # Not a quoted AgentSettings: a first quoted type takes Python 2 ms.
     given_to_agents: Any = None
-    """None if no file sets what only agents use; the properties below have the defaults."""
+    """None if no file sets what a search does without; the properties below have the defaults."""
 
     @property
     def tools(self) -> "ToolPolicy":
@@ -436,8 +432,20 @@ class Settings(NamedTuple):
         return self.of_agents.session_reset
 
     @property
+    def consolidation(self) -> "ConsolidationOptions":
+        return self.of_agents.consolidation
+
+    @property
+    def history(self) -> "HistoryOptions":
+        return self.of_agents.history
+
+    @property
+    def review(self) -> str:
+        return self.of_agents.review
+
+    @property
     def of_agents(self) -> "AgentSettings":
-        """What only agents use, complete with defaults."""
+        """What only agents and writes use, complete with defaults."""
         # Imported late: a search does without these classes.
         from clawmark.config.schema.agent import AgentSettings
 

@@ -1,9 +1,12 @@
-"""The settings of what agents use: prompt, flush, session notes and sessions."""
+"""The settings of what agents and writes use: prompt, flush, session notes, sessions, history."""
 
 from typing import Annotated, NamedTuple
 
+from clawmark.config.schema.consolidation import ConsolidationOptions
 from clawmark.config.schema.heartbeat import Heartbeat
+from clawmark.config.schema.history import HistoryOptions
 from clawmark.config.schema.key import Key
+from clawmark.config.schema.review import ReviewPolicy
 from clawmark.config.schema.tools import Sandbox, ToolPolicy
 
 
@@ -88,7 +91,7 @@ class SessionReset(NamedTuple):
 
 
 class AgentSettings(NamedTuple):
-    """The settings that only agents use."""
+    """The settings that only agents and writes use; a search does without them."""
 
     tools: ToolPolicy = ToolPolicy()
     startup_context: StartupContext = StartupContext()
@@ -97,3 +100,6 @@ class AgentSettings(NamedTuple):
     sandbox: Sandbox = Sandbox()
     hooks: Hooks = Hooks()
     session_reset: SessionReset = SessionReset()
+    consolidation: ConsolidationOptions = ConsolidationOptions()
+    history: HistoryOptions = HistoryOptions()
+    review: ReviewPolicy = "curated"

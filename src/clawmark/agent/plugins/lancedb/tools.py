@@ -31,10 +31,11 @@ from clawmark.backends.lancedb.writing import Note, forget, store
 from clawmark.model.errors import ClawmarkError, ToolInputError
 from clawmark.model.values import Found, Hit, Query, citation
 from clawmark.text.chunking.tokens import well_formed
+from clawmark.text.entry_content import normalize_entry
 from clawmark.text.secrets.redact import Redactor
 from clawmark.text.untrusted.injection_flags import flags_of
 from clawmark.text.untrusted.origin_labels import session_label, sessions_of
-from clawmark.text.write_check import FileText, normalize_entry
+from clawmark.text.write_check import FileText
 
 RESULTS, MOST_RESULTS = 5, 20
 LEAST_SCORE = 0.35
