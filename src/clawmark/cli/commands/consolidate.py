@@ -6,9 +6,10 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
 from clawmark.cli.arguments import UsageError, count, some_text
-from clawmark.cli.layout import plural
+from clawmark.cli.layout import plural, wrap
 from clawmark.cli.open_memory import open_memory
-from clawmark.cli.output import emit, note, paint, plain, say
+from clawmark.cli.output import columns, emit, note, paint, plain, say
+from clawmark.cli.review.text import diff_pieces
 
 if TYPE_CHECKING:
     from clawmark.agent.consolidation.plan import Change
@@ -84,7 +85,7 @@ def show_report(report: ConsolidationReport, *, dry_run: bool = False) -> None:
         say("Nothing is stored. To propose the changes: clawmark consolidate")
     else:
         proposal = plain(report.proposal.id)
-        say(f"Proposed as {proposal}. To decide: clawmark review show {proposal}")
+        say(f"Proposed as {proposal}. To decide: clawmark review")
 
 
 def report_as_json(report: ConsolidationReport) -> dict[str, object]:
@@ -110,8 +111,12 @@ def report_as_json(report: ConsolidationReport) -> dict[str, object]:
 
 def _change_lines(change: Change) -> list[str]:
     hunk = change.hunk
-    lines = [f"{paint(_TITLES[change.kind], 'bold')}: {plain(hunk.reason)}"]
-    lines += [paint(f"-{plain(one)}", "red") for one in hunk.old.split("\n") if one.strip()]
-    lines += [paint(f"+{plain(one)}", "green") for one in hunk.new.split("\n") if one.strip()]
-    lines += [paint(f"evidence: {plain(', '.join(hunk.citations))}", "dim"), ""]
-    return lines
+    width = columns()
+    title = _TITLES[change.kind]
+    first, *rest = wrap(f"{title}: {plain(hunk.reason)}", width)
+    lines = [first.replace(title, paint(title, "bold"), 1), *rest]
+    for sign, style, text in (("-", "red", hunk.old), ("+", "green", hunk.new)):
+        for line in filter(str.strip, text.split("\n")):
+            lines += [paint(one, style) for one in diff_pieces(f"{sign}{plain(line)}", width)]
+    evidence = wrap(f"evidence: {plain(', '.join(hunk.citations))}", width)
+    return [*lines, *(paint(one, "dim") for one in evidence), ""]

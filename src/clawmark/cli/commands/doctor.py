@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from clawmark.cli.arguments import UsageError
 from clawmark.cli.as_json import as_json
-from clawmark.cli.layout import plural
+from clawmark.cli.layout import plural, wrap
 from clawmark.cli.open_memory import open_memory
-from clawmark.cli.output import emit, paint, place, plain, say
+from clawmark.cli.output import columns, emit, paint, place, plain, say
 from clawmark.model.reports import Finding
 
 if TYPE_CHECKING:
@@ -76,13 +76,16 @@ def _show_contradictions(args: Namespace) -> int:
     else:
         for one in found:
             for claim in (one.newer, one.older):
-                where = paint(plain(claim.entry.citation), "cyan")
-                say(f"{where} ({_day(claim)}): {plain(claim.sentence)}")
+                where = plain(claim.entry.citation)
+                text = f"{where} ({_day(claim)}): {plain(claim.sentence)}"
+                first, *rest = wrap(text, columns() - 2)
+                say("\n  ".join((first.replace(where, paint(where, "cyan"), 1), *rest)))
             say("")
-        say(
+        last = (
             f"{plural(len(found), 'contradiction')}. Correct the wrong statement, or let "
             "`clawmark consolidate` propose what is superseded."
         )
+        say("\n".join(wrap(last, columns())))
     return 1 if found else 0
 
 

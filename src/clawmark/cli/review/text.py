@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from clawmark.agent.review.hunks import Hunk, NoLongerApplies, hunk_diff
 from clawmark.agent.review.proposals import Proposal
-from clawmark.cli.layout import fitted, plural, table, wrap
+from clawmark.cli.layout import cells, fitted, plural, table, wrap
 from clawmark.cli.output import columns, one_line, paint, place, plain
 from clawmark.model.errors import WriteConflict
 from clawmark.model.provenance import Origin
@@ -72,7 +72,7 @@ def hunk_lines(hunk: Hunk, number: int, total: int, *, whole: bool = True) -> It
     shown = diff if whole or len(diff) <= MOST_LINES else diff[:MOST_LINES]
     for line in shown:
         style = _STYLES.get(line[:1])
-        pieces = _pieces(plain(line), width)
+        pieces = diff_pieces(plain(line), width)
         yield from (paint(piece, style) if style else piece for piece in pieces)
     if len(shown) < len(diff):
         yield paint(f"… {plural(len(diff) - len(shown), 'more line')}; d shows all", "dim")
@@ -104,9 +104,9 @@ def no_longer_applies(proposal_id: str, found: NoLongerApplies) -> WriteConflict
     )
 
 
-def _pieces(line: str, width: int) -> list[str]:
+def diff_pieces(line: str, width: int) -> list[str]:
     """Cut a line of a diff at blanks so that it fits; further pieces are indented."""
-    if len(line) <= width:
+    if cells(line) <= width:
         return [line]
     indent = " " * (len(line[1:]) - len(line[1:].lstrip()) + 1)
     first, *rest = wrap(line[1:], width - len(indent) - 2)
