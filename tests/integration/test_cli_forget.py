@@ -82,3 +82,32 @@ def test_bad_input_is_one_clear_sentence(place: Place, words: tuple[str, ...]) -
     ran = place.run("forget", *words, "--yes")
     assert ran.code == 2
     assert says_one_clear_thing(ran)
+
+
+def test_a_damaged_list_of_forgotten_texts_stops_no_note_and_is_reported(place: Place) -> None:
+    assert place.run("forget", CANARY, "--yes").code == 0
+    (file,) = place.state.glob("agents/*/tombstones.json")
+    file.write_text("{")
+    written = place.run("remember", "The heron nests by the pier")
+    assert written.code == 0 and "cannot be read" in written.err
+    refused = place.run("forget", "heron nests", "--yes")
+    assert refused.code == 5 and says_one_clear_thing(refused)
+    examined = place.run("doctor")
+    assert examined.code == 1 and "list of forgotten texts" in examined.out
+
+
+def test_a_long_plan_is_cut_and_fits_the_terminal(place: Place) -> None:
+    entries = "".join(
+        f"- The heron number {one} nests by the pier of the harbour in each long winter\n"
+        for one in range(60)
+    )
+    place.write("memory/herons.md", f"# Herons\n\n{entries}")
+    shown = place.run("forget", "nests by the pier", "--dry-run")
+    lines = shown.out.splitlines()
+    assert "memory files (60)" in lines and "  … and 50 more; --json lists all" in lines
+    assert max(map(len, lines)) <= 80 and len(lines) < 40
+
+
+def test_lines_that_end_before_they_begin_are_a_usage_error(place: Place) -> None:
+    ran = place.run("forget", "--lines", "MEMORY.md#L4-L3", "--yes")
+    assert ran.code == 2 and says_one_clear_thing(ran)

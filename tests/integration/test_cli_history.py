@@ -497,3 +497,14 @@ def test_a_write_that_was_interrupted_before_the_file_changed_is_not_taken_back(
     ran = place.run("undo", "--yes")
     assert ran.code == 3, "what the journal does not describe cannot be taken back"
     assert "does not say which bytes" in ran.err
+
+
+def test_versions_are_listed_when_the_present_files_cannot_be_recorded(place: Place) -> None:
+    place.run("index")
+    place.write("MEMORY.md", "# Facts\n\nNot recorded.\n")
+    lock = repository(place).with_name("history.git.lock")
+    lock.unlink(missing_ok=True)
+    lock.mkdir()
+    ran = place.run("history")
+    assert ran.code == 0 and "MEMORY.md" in ran.out
+    assert "The latest changes are not in the history" in ran.err

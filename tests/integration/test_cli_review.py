@@ -262,3 +262,39 @@ def test_ctrl_d_quits_and_ctrl_c_interrupts(place: Place) -> None:
     assert on_terminal(place, "\x04")[0] == 0
     assert on_terminal(place, CTRL_C)[0] == 130
     assert page(place) == PAGE
+
+
+def test_arrows_and_other_special_keys_decide_nothing(place: Place) -> None:
+    propose(place)
+    for key in ("\x1b[A", "\x1b[D", "\x1bOA", "\x1b[3~", "\x1b"):
+        assert typed_at_once(place, key + "q")[0] == 0
+        assert page(place) == PAGE
+
+
+def typed_at_once(place: Place, keys: str) -> tuple[int, str]:
+    """Send all bytes of a special key together, as a terminal does."""
+    ours, theirs = pty.openpty()
+    environment = place.environment({"TERM": "xterm", "COLUMNS": "80"})
+    running = subprocess.Popen(
+        [*CLAWMARK, "review"], stdin=theirs, stdout=theirs, stderr=theirs, env=environment
+    )
+    os.close(theirs)
+    shown, left = "", [keys[:-1], keys[-1]]
+    try:
+        while select.select([ours], [], [], 60)[0]:
+            shown += os.read(ours, 65536).decode()
+            if left and shown.count("[?]") > 2 - len(left):
+                os.write(ours, left.pop(0).encode())
+    except OSError:
+        pass  # the process has ended
+    code = running.wait(HANG_SECONDS)
+    os.close(ours)
+    return code, shown
+
+
+def test_a_damaged_proposal_has_the_exit_code_of_damage(place: Place) -> None:
+    propose(place)
+    (file,) = place.state.glob("agents/*/proposals/p*.json")
+    file.write_text('{"id": "p1"')
+    done = place.run("review", "accept", file.stem)
+    assert done.code == 5 and "is damaged" in done.err

@@ -302,7 +302,7 @@ def test_the_command_shows_reasons_and_evidence_and_stores_a_proposal(place: Pla
     done = place.run("consolidate")
     assert done.code == 0
     assert f"\n+- {FACT}\nevidence: memory/" in done.out
-    assert done.out.endswith("Proposed as p1. To decide: clawmark review show p1\n")
+    assert done.out.endswith("Proposed as p1. To decide: clawmark review\n")
     again = place.run("consolidate")
     assert again.out.startswith("Nothing new: 6 changes found before.")
     assert max(map(len, f"{shown.out}{done.out}{again.out}".splitlines())) <= 80

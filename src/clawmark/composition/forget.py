@@ -24,10 +24,12 @@ from clawmark.composition.records import as_of_folder, make_journal
 from clawmark.composition.usage import usage_file
 from clawmark.embed.services.remote import RemoteEmbedder
 from clawmark.history.history import History
-from clawmark.model.errors import ClawmarkError, ConfigError
+from clawmark.model.errors import ClawmarkError, ConfigError, TombstonesDamaged
+from clawmark.model.reports import Finding
 from clawmark.store.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
+    from clawmark.config.paths import Places
     from clawmark.memory import Memory
 
 __all__ = [
@@ -80,6 +82,15 @@ def finish_or_log(parts: ForgetParts) -> None:
         logging.getLogger("clawmark.forget").warning(
             "an interrupted forget is not finished: %s", error.message
         )
+
+
+def findings(places: Places) -> list[Finding]:
+    """Return what `doctor` says about the list of forgotten texts; nothing if it is sound."""
+    try:
+        make_tombstones(places).check()
+    except TombstonesDamaged as error:
+        return [Finding("problem", error.message, error.hint)]
+    return []
 
 
 def _clear_backends(memory: Memory) -> None:

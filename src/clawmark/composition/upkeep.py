@@ -268,6 +268,7 @@ class Upkeep:
             *self._journal_findings(),
             *self.slot.findings(),
             *about_history,
+            *_forget_functions().findings(self.places),
             *_review_functions().findings(self.review),
         ]
 

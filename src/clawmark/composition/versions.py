@@ -68,7 +68,7 @@ def history_findings(places: Places, settings: Settings, *, fix: bool) -> list[F
     """Report a history that cannot be read, and those that were set aside; `fix` sets it aside."""
     folder = history_folder(places)
     findings = list[Finding]()
-    if os.path.isdir(folder):
+    if os.path.lexists(folder):
         findings.append(_examine(places, settings, folder, fix=fix))
     above = os.path.dirname(folder)
     name = f"{os.path.basename(folder)}.damaged-"

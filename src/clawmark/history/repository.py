@@ -141,10 +141,11 @@ class Repository:
     def add(self, texts: Sequence[bytes]) -> list[str]:
         """Store the bytes of files and return their blobs."""
         blobs = [Blob.from_string(data) for data in texts]
-        if len(blobs) > MANY:  # one file instead of many, which are synced one by one
-            self._repo.object_store.add_objects([(blob, None) for blob in blobs])
-        else:
-            self._add_missing(blobs)
+        with _translated(self.folder):
+            if len(blobs) > MANY:  # one file instead of many, which are synced one by one
+                self._repo.object_store.add_objects([(blob, None) for blob in blobs])
+            else:
+                self._add_missing(blobs)
         return [blob.id.decode() for blob in blobs]
 
     def _add_missing(self, objects: Sequence[ShaFile]) -> None:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import logging
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from clawmark.model.errors import ClawmarkError
+from clawmark.model.errors import ClawmarkError, TombstonesDamaged
 from clawmark.system import shared_json
 from clawmark.text.forgetting import (
     FEWEST_WORDS,
@@ -24,6 +25,8 @@ from clawmark.text.forgetting import (
     units_of,
     words_of,
 )
+
+_log = logging.getLogger("clawmark.forget")
 
 LOCK_SECONDS = 10.0
 HASH_DIGITS = 32
@@ -79,6 +82,10 @@ class Tombstones:
             return None
         return _hash(self._needed().key, "phrase", " ".join(words)), len(words)
 
+    def check(self) -> None:
+        """Raise TombstonesDamaged if the file is there and cannot be read."""
+        self._read()
+
     def add(self, hashes: Iterable[str], phrase_words: Iterable[int] = ()) -> None:
         """Keep hashes, durably."""
         with self._locked():
@@ -91,8 +98,14 @@ class Tombstones:
             )
 
     def lift(self, text: str) -> None:
-        """Remove what would keep this text away: the user has written it again."""
-        if not os.path.exists(self.path) or not self.is_forgotten(text):
+        """Remove what would keep this text away: the user has written it again.
+
+        A damaged list is only logged, because it must not keep the user from writing."""
+        try:
+            if not os.path.exists(self.path) or not self.is_forgotten(text):
+                return
+        except TombstonesDamaged as error:
+            _log.warning("%s %s", error.message, error.hint)
             return
         with self._locked():
             stored = self._read()
@@ -135,7 +148,7 @@ class Tombstones:
                 phrase_words=tuple(one for one in words if isinstance(one, int) and one > 0),
             )
         except (OSError, ValueError) as error:
-            raise ClawmarkError(
+            raise TombstonesDamaged(
                 f"The list of forgotten texts {self.path} cannot be read: {error}.",
                 hint="Restore the file, or delete it: then automatic writes may bring forgotten "
                 "texts back.",

@@ -114,6 +114,12 @@ class ReviewError(ClawmarkError):
     exit_code = 2
 
 
+class ProposalDamaged(ReviewError):
+    """The file of a proposal cannot be read."""
+
+    exit_code = 5
+
+
 class EmbeddingError(ClawmarkError):
     """An embedder could not do its work."""
 
@@ -196,6 +202,12 @@ class IndexFromTheFuture(IndexStoreError):
 
 class HistoryDamaged(ClawmarkError):
     """The history of the workspace cannot be read; the memory files are not affected."""
+
+    exit_code = 5
+
+
+class TombstonesDamaged(ClawmarkError):
+    """The list of what was forgotten cannot be read; automatic writes wait until it is mended."""
 
     exit_code = 5
 

@@ -12,6 +12,7 @@ from clawmark.model.values import Filters
 
 MAX_PATTERN = 500
 _BACK = re.compile(r"([0-9]{1,4})([dw])", re.IGNORECASE)
+_NEAR_DAYS = {"today": 0, "yesterday": 1}
 _DAY = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[T ][0-9:.,+\-Zz]*)?")
 
 
@@ -53,12 +54,15 @@ def make_filters(
 
 
 def parse_day(name: str, given: str | None, today: Callable[[], str]) -> str:
-    """Return YYYY-MM-DD for a day, a date and time, or `7d` or `2w` before today."""
+    """Return YYYY-MM-DD for a day, a date and time, `yesterday`, or `7d` or `2w` before today."""
     text = (given or "").strip()
     if not text:
         return ""
     back, day = _BACK.fullmatch(text), _DAY.fullmatch(text)
     try:
+        if text.lower() in _NEAR_DAYS:
+            near = timedelta(days=_NEAR_DAYS[text.lower()])
+            return (date.fromisoformat(today()) - near).isoformat()
         if back:
             days = int(back[1]) * (7 if back[2] in "wW" else 1)
             return (date.fromisoformat(today()) - timedelta(days=days)).isoformat()

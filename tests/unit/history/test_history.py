@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from dulwich.objects import Blob
 
 from clawmark.history.history import History, Retention
 from clawmark.history.recorded_files import is_recorded
@@ -231,6 +232,18 @@ def test_a_damaged_history_is_reported(folder: Folder) -> None:
             file.write_bytes(b"rubbish")
     with pytest.raises(HistoryDamaged, match="cannot be read"):
         list(folder.history.versions())
+
+
+def test_a_version_that_meets_a_damaged_object_reports_it(folder: Folder) -> None:
+    folder.write(NOTE, "- one\n")
+    folder.record()
+    folder.write(NOTE, "- two\n")
+    blob = Blob.from_string(b"- two\n").id.decode()
+    damaged = Path(folder.history.folder, "objects", blob[:2], blob[2:])
+    damaged.parent.mkdir(exist_ok=True)
+    damaged.write_bytes(b"x\n")
+    with pytest.raises(HistoryDamaged, match="cannot be read"):
+        folder.record()
 
 
 def test_another_process_that_records_is_not_waited_for(folder: Folder) -> None:

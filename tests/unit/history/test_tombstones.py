@@ -90,3 +90,11 @@ def test_nothing_is_forgotten_without_a_file(tmp_path: Path) -> None:
     assert not empty.is_forgotten(FACT) and not empty.has_name("session", "x")
     empty.lift(FACT)
     assert not (tmp_path / "none.json").exists()
+
+
+def test_a_damaged_file_does_not_keep_the_user_from_writing(
+    tombstones: Tombstones, caplog: pytest.LogCaptureFixture
+) -> None:
+    Path(tombstones.path).write_text("[]")
+    tombstones.lift(FACT)
+    assert "cannot be read" in caplog.text

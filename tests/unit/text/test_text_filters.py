@@ -89,9 +89,16 @@ def test_a_day_ends_at_midnight_in_the_users_zone_and_a_time_is_itself(
 
 @pytest.mark.parametrize(
     "given",
-    ["", "yesterday", "2026-02-30", "2026-03-01T25:00", "2026-03-01T", "7", "2026-03", "x" * 99],
+    ["", "tomorrow", "2026-02-30", "2026-03-01T25:00", "2026-03-01T", "7", "2026-03", "x" * 99],
 )
 def test_an_earlier_day_that_cannot_be_read_is_refused(given: str) -> None:
     with pytest.raises(FilterError, match="asOf must be") as caught:
         parse_as_of(given, datetime(2026, 4, 3, 12, tzinfo=BERLIN))
     assert caught.value.argument == "asOf" and len(caught.value.message) < 200
+
+
+@pytest.mark.parametrize(("word", "day"), [("today", "2026-04-03"), ("Yesterday", "2026-04-02")])
+def test_today_and_yesterday_are_days(word: str, day: str) -> None:
+    assert parse_as_of(word, datetime(2026, 4, 3, 12, tzinfo=BERLIN)).shown == day
+    found = make_filters(since=word, until="", path="", source="", today=lambda: "2026-04-03")
+    assert found.since == day

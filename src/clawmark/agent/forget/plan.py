@@ -119,7 +119,11 @@ def _found(parts: ForgetParts, wanted: Wanted, matched: Iterable[Piece]) -> Iter
     journal = {entry_hash(piece.unit.text) for piece in matched} | wanted.written
     records = [one for one in parts.journal.records() if journal.intersection(one.entries)]
     if records:
-        yield FoundText("journal", parts.journal.path, f"{len(records)} records")
+        yield FoundText(
+            "journal",
+            parts.journal.path,
+            f"{len(records)} record{'' if len(records) == 1 else 's'}",
+        )
     if (matched or wanted.transcripts or wanted.sources) and os.path.exists(parts.store.path):
         yield FoundText("index", parts.store.path)
         if os.path.isdir(parts.as_of_folder):
@@ -177,9 +181,10 @@ def _outside(parts: ForgetParts, wanted: Wanted) -> Iterator[str]:
         words = " ".join(words_of(re.sub(r"[\W_]+", " ", path)))
         if path not in wanted.files and any(needle in words for needle in wanted.needles):
             yield f"The name of {path} says it; `clawmark forget --path {path}` removes the file."
+    outside = dict[str, list[str]]()
     for piece in outside_pieces(parts):
         if wanted.covers(piece.unit.content):
-            yield (
-                f"{piece.where} also says it; this file is only read. Edit it, or stop searching "
-                "it with `clawmark sources remove NAME`."
-            )
+            outside.setdefault(piece.path, []).append(piece.where)
+    for where in outside.values():
+        more = f" (and {len(where) - 1} more places in it)" if len(where) > 1 else ""
+        yield f"{where[0]}{more} also says it; this file is only read. Edit it yourself."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -136,6 +137,11 @@ def _by_lines(parts: ForgetParts, given: str) -> Wanted:
         raise NothingToForget(
             f"{given} does not name lines.", hint="Write them as memory/2026-11-15.md#L3-L9."
         )
+    backwards = re.search(r"#L([0-9]{1,9})-L?([0-9]{1,9})\Z", given)
+    if backwards and int(backwards[2]) < int(backwards[1]):
+        raise NothingToForget(
+            f"The lines of {given} end before they begin.", hint="Write them as #L3-L9."
+        )
     path, first = named.path.removeprefix("./"), named.start
     last = first + (named.lines or 1) - 1
     found = [
@@ -145,7 +151,7 @@ def _by_lines(parts: ForgetParts, given: str) -> Wanted:
     ]
     if not found:
         raise NothingToForget(
-            f"There is no entry in {given}.", hint="`clawmark get PATH` prints a file with lines."
+            f"There is no entry in {given}.", hint="`clawmark recent` and searches cite lines."
         )
     local = frozenset((piece.path, piece.unit.content) for piece in found)
     return Wanted(contents=_distinct(found), local=local)

@@ -23,7 +23,14 @@ from clawmark.agent.review.hunks import (
     is_applied,
 )
 from clawmark.agent.review.proposals import Applying, FileHashes, Proposal, as_json, from_json
-from clawmark.model.errors import ClawmarkError, ReviewError, WorkspaceError, WriteConflict, advice
+from clawmark.model.errors import (
+    ClawmarkError,
+    ProposalDamaged,
+    ReviewError,
+    WorkspaceError,
+    WriteConflict,
+    advice,
+)
 from clawmark.model.provenance import Origin
 from clawmark.system import shared_json
 from clawmark.system.private_files import make_private_folder, sync_folder
@@ -316,7 +323,7 @@ class ProposalBox:
         try:
             found = self._read(name) if _NAME.fullmatch(name) else None
         except ValueError:
-            raise ReviewError(
+            raise ProposalDamaged(
                 f"The file of proposal {proposal_id} is damaged.",
                 hint=f"Delete {os.path.join(self.folder, name)}",
             ) from None

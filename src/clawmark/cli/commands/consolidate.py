@@ -86,7 +86,7 @@ def show_report(report: ConsolidationReport, *, dry_run: bool = False) -> None:
         say("Nothing is stored. To propose the changes: clawmark consolidate")
     else:
         proposal = plain(report.proposal.id)
-        say(f"Proposed as {proposal}. To decide: clawmark review show {proposal}")
+        say(f"Proposed as {proposal}. To decide: clawmark review")
 
 
 def report_as_json(report: ConsolidationReport) -> dict[str, object]:

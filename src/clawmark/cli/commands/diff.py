@@ -26,8 +26,9 @@ examples:
   clawmark diff MEMORY.md yesterday        # from yesterday's version until now
   clawmark diff 3f2a91c0 8b07d114          # between two versions
 
-A version is the beginning of its id, as `clawmark history` shows it, or a day or time: 2026-11-01,
-"2026-11-01 14:30", 7d, 2w, yesterday. Of a day, it is the last version."""
+A version is the beginning of its id, as `clawmark history` shows it, or a day
+or time: 2026-11-01, "2026-11-01 14:30", 7d, 2w, yesterday. Of a day, it is the
+last version."""
 
 
 class Words(NamedTuple):

@@ -11,11 +11,13 @@ from collections import Counter
 from clawmark.agent.forget.values import ForgetPlan, ForgetReport
 from clawmark.cli.arguments import UsageError, some_text
 from clawmark.cli.as_json import as_json
+from clawmark.cli.layout import fitted, plural, short_path, wrap
 from clawmark.cli.open_memory import open_memory
-from clawmark.cli.output import emit, is_terminal, note, one_line, paint, place, say
+from clawmark.cli.output import columns, emit, is_terminal, note, one_line, paint, say
 from clawmark.memory import Memory
 
-MAX_LINES = 40
+MAX_LINES = 10
+"""Entries of one place, and sentences about the unreachable, that are shown."""
 HEADINGS = {
     "memory": "memory files",
     "transcript": "transcripts",
@@ -38,8 +40,9 @@ examples:
   clawmark forget --source chatgpt            # an import, or an added folder
   clawmark forget --since 2026-11-14          # what agents have written since then
 
-The plan lists every place. After you confirm it, the text is removed from all of them, and imports,
-flushes, notes, capture and curation do not bring it back. `clawmark remember` does."""
+The plan lists every place. After you confirm it, the text is removed from all
+of them, and imports, flushes, notes, capture and curation do not bring it back.
+`clawmark remember` does."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -99,7 +102,8 @@ def _show(plan: ForgetPlan, args: Namespace) -> int:
         emit({"done": False, **_plan_as_json(plan)})
     elif plan.is_empty:
         say("Nothing was found that could be forgotten.")
-        _say_unreachable(plan.unreachable)
+        if len(plan.unreachable) > 1:  # more than the sentence about backups
+            _say_unreachable(plan.unreachable)
     else:
         _say_plan(plan)
     return 0
@@ -115,7 +119,7 @@ def _carry_out(memory: Memory, plan: ForgetPlan, args: Namespace) -> int:
     if args.json:
         emit({"done": True, **_plan_as_json(plan), "report": as_json(report)})
     else:
-        say(_summary(report))
+        say("\n".join(wrap(_summary(report), columns())))
     return 0
 
 
@@ -137,37 +141,46 @@ def _say_plan(plan: ForgetPlan) -> None:
     for kind, heading in HEADINGS.items():
         if not counts[kind]:  # type: ignore[index]
             continue
-        say(f"{paint(heading, 'bold')} ({counts[kind]})")  # type: ignore[index]
+        say(f"{paint(heading, 'bold')} ({counts[kind]:,})")  # type: ignore[index]
         shown = [one for one in plan.found if one.kind == kind]
         for one in shown[:MAX_LINES]:
-            say(f"  {paint(place(one.where), 'cyan')}  {one_line(one.text)}".rstrip())
+            where = paint(_on_one_line(short_path(one.where)), "cyan")
+            say(fitted(f"  {where}  {one_line(one.text)}".rstrip(), columns()))
         if len(shown) > MAX_LINES:
-            say(f"  … and {len(shown) - MAX_LINES} more")
+            say(f"  … and {len(shown) - MAX_LINES:,} more; --json lists all")
     _say_unreachable(plan.unreachable)
 
 
 def _say_unreachable(sentences: tuple[str, ...]) -> None:
     if sentences:
         say(paint("what cannot be reached", "bold"))
-    for sentence in sentences[:MAX_LINES]:
-        say(f"  {one_line(sentence)}")
+    for sentence in (*sentences[: MAX_LINES - 1], *sentences[MAX_LINES - 1 :][-1:]):
+        first, *rest = wrap(one_line(sentence), columns() - 4)
+        say("\n    ".join((f"  {first}", *rest)))
+    if len(sentences) > MAX_LINES:
+        say(f"  … and {len(sentences) - MAX_LINES:,} more; --json lists all")
+
+
+def _on_one_line(path: str) -> str:
+    return path.replace("\n", "\\n").replace("\t", "\\t")
 
 
 def _summary(report: ForgetReport) -> str:
     parts = [
-        f"{count} {what}"
-        for count, what in (
-            (report.files_deleted, "memory files deleted"),
-            (report.files_changed, "memory files changed"),
-            (report.transcripts_deleted, "transcripts deleted"),
-            (report.transcripts_changed, "transcripts changed"),
-            (report.versions, "copies and kept versions cleaned"),
-            (int(report.history_rewritten), "history rewritten"),
-            (report.journal_records, "journal records changed"),
-            (report.vectors, "cached vectors removed"),
+        f"{plural(count, what)} {done}"
+        for count, what, done in (
+            (report.files_deleted, "memory file", "deleted"),
+            (report.files_changed, "memory file", "changed"),
+            (report.transcripts_deleted, "transcript", "deleted"),
+            (report.transcripts_changed, "transcript", "changed"),
+            (report.versions, "kept version", "cleaned"),
+            (report.journal_records, "journal record", "changed"),
+            (report.vectors, "cached vector", "removed"),
         )
         if count
     ]
+    if report.history_rewritten:
+        parts.append("the history rewritten")
     return f"Forgotten: {', '.join(parts) or 'nothing was left to remove'}."
 
 

@@ -31,8 +31,8 @@ examples:
   clawmark history MEMORY.md -p          # with the changed lines
   clawmark history memory/projects -n 50
 
-Recorded are MEMORY.md and the files below memory/, after each sync that found changes and before
-this command. Transcripts and added folders are not."""
+MEMORY.md and the files below memory/ are recorded after each sync that found
+changes, and before this command. Transcripts and added folders are not."""
 
 
 class ChangedFile(NamedTuple):

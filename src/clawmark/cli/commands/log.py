@@ -25,9 +25,9 @@ examples:
   clawmark log --kind import --since 7d
   clawmark log --session agent:main:main --json
 
-Each line has the time, what wrote, how far that is trusted (owner, agent or external), how many
-entries were new, and the file. Text that you write with an editor is recorded as `edited` by the
-next sync that finds it."""
+Each line has the time, what wrote, how far that is trusted (owner, agent or
+external), the file, and how many entries were new. Text that you write with an
+editor is recorded as `edited` by the next sync that finds it."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:

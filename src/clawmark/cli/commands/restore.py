@@ -16,8 +16,8 @@ examples:
   clawmark restore MEMORY.md@yesterday --yes
   clawmark restore memory/2026-11-01.md@2026-11-03
 
-Of a day, the last version is restored. A file that was deleted comes back. What is replaced stays
-in the history, so a restore can be taken back by another one."""
+Of a day, the last version is restored. A file that was deleted comes back. What
+is replaced stays in the history, so another restore takes this one back."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:

@@ -31,7 +31,8 @@ examples:
 keys on a terminal:
 {HELP}
 
-What is accepted counts as confirmed by you. `memory.review` says what waits for review."""
+What is accepted counts as confirmed by you. The setting `memory.review` says
+what waits for review."""
 
 INTERMIXED = True
 ACTIONS = ("list", "show", "accept", "reject", "edit")

@@ -13,13 +13,14 @@ from clawmark.model.errors import NothingToUndo
 
 EXAMPLES = """\
 examples:
-  clawmark undo                # the last write of an agent, an import or a plugin
-  clawmark undo --any          # the last write of anyone, also `clawmark remember`
+  clawmark undo                # the last write of an agent or an import
+  clawmark undo --any          # of anyone, also `clawmark remember`
   clawmark undo --yes --json
 
-The file is then what it was before that write, byte by byte. If it changed since, only the lines
-of that write are removed; if they are not there any more, nothing is written. What was taken back
-stays in the history: `clawmark restore` brings it back."""
+The file is then what it was before that write, byte by byte. If it changed
+since, only the lines of that write are removed; if they are not there any more,
+nothing is written. What was taken back stays in the history: `clawmark restore`
+brings it back."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -28,7 +29,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         nargs="?",
         type=some_text,
         metavar="ID",
-        help="the write with this id in the journal (default: the last one)",
+        help="the id of a write, from `clawmark log --json` (default: the last one)",
     )
     parser.add_argument(
         "--any", action="store_true", help="the last write of anyone, not only of an agent"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from clawmark.agent.review.hunks import Hunk, NoLongerApplies, hunk_diff
 from clawmark.agent.review.proposals import Proposal
-from clawmark.cli.layout import fitted, plural, table, wrap
+from clawmark.cli.layout import cells, fitted, plural, table, wrap
 from clawmark.cli.output import columns, one_line, paint, place, plain
 from clawmark.model.errors import WriteConflict
 from clawmark.model.provenance import Origin
@@ -106,7 +106,7 @@ def no_longer_applies(proposal_id: str, found: NoLongerApplies) -> WriteConflict
 
 def diff_pieces(line: str, width: int) -> list[str]:
     """Cut a line of a diff at blanks so that it fits; further pieces are indented."""
-    if len(line) <= width:
+    if cells(line) <= width:
         return [line]
     indent = " " * (len(line[1:]) - len(line[1:].lstrip()) + 1)
     first, *rest = wrap(line[1:], width - len(indent) - 2)

@@ -4,6 +4,7 @@ Each call records the files as they are now first, so that what is replaced can 
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
@@ -23,6 +24,7 @@ from clawmark.text.moments import parse_moment
 from clawmark.workspace import Workspace
 from clawmark.workspace.places import is_markdown
 
+_LOG = logging.getLogger("clawmark.history")
 RESTORE = Origin(actor="user", kind="restore", trust="owner")
 UNDO = Origin(actor="user", kind="undo", trust="owner")
 _ID = re.compile("[0-9a-f]{4,40}")
@@ -89,7 +91,7 @@ class WorkspaceHistory:
 
     def versions(self, path: str | None = None) -> Iterator[HistoryEntry]:
         """Yield the versions in which a file or folder changed, or all, the newest first."""
-        self.record()
+        self._record_to_read()
         records = list(self._journal.records())
         for found in self._history.versions(path):
             yield HistoryEntry(
@@ -117,7 +119,7 @@ class WorkspaceHistory:
 
         Changes that were not recorded yet are recorded, and are the last one."""
         before = self._history.newest
-        self.record()
+        self._record_to_read()
         newest = self._history.newest
         if newest is None:
             return None
@@ -130,7 +132,7 @@ class WorkspaceHistory:
 
     def newest(self) -> Version | None:
         """Record the files as they are, and return the newest version."""
-        self.record()
+        self._record_to_read()
         return self._history.newest
 
     def changes(self, old: Version | None, new: Version, path: str = "") -> tuple[Change, ...]:
@@ -278,6 +280,13 @@ class WorkspaceHistory:
         content = self._content(stopped.path)
         write = next((one for one in records if one.id == stopped.undoes), None)
         return FileChange(path=stopped.path, before=content, after=content, write=write)
+
+    def _record_to_read(self) -> None:
+        """Record before a reading; versions can be read on a full or read-only disk too."""
+        try:
+            self.record()
+        except OSError as error:
+            _LOG.warning("The latest changes are not in the history: %s.", error.strerror or error)
 
     def _record_if_possible(self) -> None:
         try:
