@@ -24,15 +24,7 @@ from clawmark.config.schema import Loaded, Settings
 from clawmark.embed.base import Choice, Embedder
 from clawmark.engine.sync.scan import look_ahead
 from clawmark.model.errors import WorkspaceError
-from clawmark.model.values import (
-    NO_FILTERS,
-    Found,
-    Hit,
-    Identity,
-    Scan,
-    SyncPlan,
-    Vector,
-)
+from clawmark.model.values import NO_FILTERS, Found, Scan, SyncPlan
 from clawmark.system.counters import Metrics
 from clawmark.workspace import Workspace
 from clawmark.workspace.daily import format_entry
@@ -52,7 +44,6 @@ if TYPE_CHECKING:
     from clawmark.backends.watching import Watching
     from clawmark.composition.as_of import EarlierMemory
     from clawmark.composition.slot import SlotParts
-    from clawmark.engine.versions.workspace_history import WorkspaceHistory
     from clawmark.model import reports
     from clawmark.model.documents import Excerpt, Written
     from clawmark.model.provenance import Origin
@@ -79,7 +70,6 @@ class Memory(Upkeep):
         self.context_reader: ContextReader | None = None
         self.trust_gate: TrustGate | None = None
         self._watchings: list[Watching] = []
-        self._history: WorkspaceHistory | None = None
         self._clock = clock
         self._slot: SlotParts | None = None
         self._slot_lock = RLock()
@@ -152,16 +142,6 @@ class Memory(Upkeep):
         """The files themselves: guarded reading and durable writing."""
         return self._parts.workspace
 
-    @property
-    def history(self) -> WorkspaceHistory:
-        """The versions of the memory files: list them, compare them, restore a file, undo a
-        write."""
-        if self._history is None:
-            self._history = composition.open_history(
-                self.places, self.settings, self.workspace, self._now
-            )
-        return self._history
-
     def search(
         self,
         text: str,
@@ -217,13 +197,6 @@ class Memory(Upkeep):
         if as_of:
             return self._at(as_of).read(path, start, lines, max_chars)
         return self._backend.read(path, start, lines, max_chars)
-
-    def with_replaced(self, found: Found) -> Found:
-        """Return an answer whose hits have what their lines replaced: "now B, was A until …"."""
-        # Only `--explain` and callers that ask for it import the history.
-        add_replaced = import_module("clawmark.composition.as_of").add_replaced
-        hits: tuple[Hit, ...] = add_replaced(self, self._parts, found)
-        return found._replace(hits=hits)
 
     def _at(self, as_of: str) -> EarlierMemory:
         # Only searches of an earlier day import it.
@@ -386,12 +359,6 @@ class Memory(Upkeep):
         """Bring the index up to date after a compaction, so that the transcript can be searched."""
         forced = self.settings.memory_search.sync.sessions.post_compaction_force
         self._backend.refresh("post-compaction", deltas=not forced)
-
-    def keep_vectors(self, identity: Identity, vectors: Mapping[str, Vector]) -> None:
-        """Add vectors made elsewhere to the cache, by the SHA-256 hex of their text."""
-        composition.require_index(self.settings)
-        with self._parts.store.transaction() as writer:
-            writer.cache_vectors(identity, vectors)
 
     def tools(
         self,

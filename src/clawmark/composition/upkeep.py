@@ -31,11 +31,12 @@ if TYPE_CHECKING:
     from clawmark.engine.maintenance.spending import Spending
     from clawmark.engine.parts import IndexParts
     from clawmark.engine.sync.scan import SyncRequest
+    from clawmark.engine.versions.workspace_history import WorkspaceHistory
     from clawmark.history.journal import Journal
     from clawmark.model import reports
     from clawmark.model.documents import Excerpt, MemoryEntry, MemoryFile
     from clawmark.model.provenance import LogEntry, Provenance
-    from clawmark.model.values import Found, Hit
+    from clawmark.model.values import Found, Hit, Identity, Vector
     from clawmark.text.transcripts.records import TranscriptMessage
     from clawmark.workspace import Workspace
     from clawmark.workspace.transcripts.files import TranscriptFiles
@@ -52,6 +53,7 @@ class Upkeep:
     _builtin: BuiltinBackend
     _backend: MemoryBackend
     _other: MemoryBackend | None
+    _history: WorkspaceHistory | None = None
 
     if TYPE_CHECKING:  # provided by `Memory`
 
@@ -145,6 +147,23 @@ class Upkeep:
         """Return an answer whose hits say where they came from."""
         hits = zip(found.hits, self.origins(found.hits), strict=True)
         return found._replace(hits=tuple(hit._replace(origin=one) for hit, one in hits))
+
+    @property
+    def history(self) -> WorkspaceHistory:
+        """The versions of the memory files: list them, compare them, restore a file, undo a
+        write."""
+        if self._history is None:
+            self._history = composition.open_history(
+                self.places, self.settings, self.workspace, self._now
+            )
+        return self._history
+
+    def with_replaced(self, found: Found) -> Found:
+        """Return an answer whose hits have what their lines replaced: "now B, was A until …"."""
+        # Only `--explain` and callers that ask for it import the history.
+        add_replaced = import_module("clawmark.composition.as_of").add_replaced
+        hits: tuple[Hit, ...] = add_replaced(self, self._parts, found)
+        return found._replace(hits=hits)
 
     def sessions(self) -> tuple[reports.Transcript, ...]:
         """Return the agent's transcripts, the latest first, whether or not they are searched."""
@@ -299,6 +318,12 @@ class Upkeep:
 
     def _run_sync(self, request: SyncRequest) -> reports.SyncReport:
         return self._backend.sync(instant_only=request.instant_only)
+
+    def keep_vectors(self, identity: Identity, vectors: Mapping[str, Vector]) -> None:
+        """Add vectors made elsewhere to the cache, by the SHA-256 hex of their text."""
+        composition.require_index(self.settings)
+        with self._parts.store.transaction() as writer:
+            writer.cache_vectors(identity, vectors)
 
     def verify(self) -> reports.VerifyReport:
         """Derive every row of the built-in index from its file again and compare; ConfigError if

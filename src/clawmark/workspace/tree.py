@@ -1,4 +1,4 @@
-"""List, delete and rename what is in the folder `memory`.
+"""List, delete, rename and put back what is in the folder `memory`.
 
 Only what a scan would list exists here: visible folders and `.md` files, never a link. Every step
 is taken relative to an opened folder, so that no race leads outside.
@@ -14,6 +14,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import NamedTuple
 
 from clawmark.model.errors import NotText, PathDenied, WorkspaceError, WriteConflict
+from clawmark.model.provenance import BytesWritten
 from clawmark.workspace.guard import (
     Folder,
     denied,
@@ -30,8 +31,10 @@ from clawmark.workspace.versions import keep_version
 from clawmark.workspace.write import (
     ANCHOR,
     conflict,
+    describe_text,
     digest,
     folder_for,
+    put,
     refuse_read_only,
     replace,
     translated,
@@ -164,13 +167,56 @@ def erase(root: Folder, path: str, change: Callable[[str], str], lock_dir: str |
             return False
         with suppress(WriteConflict):  # it was changed between the two calls
             if not text:
-                return delete_file(root, path, lock_dir, keep=False)
+                return delete_file(root, path, lock_dir, current.hash, keep=False)
             replace(root, path, text, current.hash, lock_dir=lock_dir, keep=False)
             return True
     raise WorkspaceError(
         f"{shown(path)} kept changing while it was rewritten.",
         hint="Close the program that rewrites it, and try again.",
     )
+
+
+def describe(data: bytes | None, base_hash: str) -> BytesWritten:
+    """Return what is known about the write before it is made."""
+    return BytesWritten(base=base_hash) if data is None else describe_text(data, base_hash)
+
+
+def put_back(
+    root: Folder,
+    path: str,
+    data: bytes | None,
+    base_hash: str,
+    *,
+    lock_dir: str | None,
+    keep: bool,
+    on_change: Callable[[], None],
+) -> None:
+    """Replace the content that has `base_hash` ("" if there is no file); None deletes the file.
+
+    WriteConflict if the content is another one. With `keep`, a version of what is replaced is
+    kept. `on_change` is called before the change."""
+    if data is not None:
+        put(
+            root,
+            path,
+            data,
+            base_hash,
+            lock_dir=lock_dir,
+            keep=keep,
+            on_change=lambda _: on_change(),
+        )
+    elif not delete_file(
+        root, path, lock_dir, base_hash, keep=keep, on_change=lambda _: on_change()
+    ):
+        raise conflict(path, base_hash, "")
+
+
+def read_current(root: Folder, path: str) -> bytes | None:
+    """Return the bytes of a file; None if it does not exist."""
+    try:
+        return read_bytes(root, path, path, ANCHOR)
+    except FileNotFoundError:
+        return None
 
 
 def delete_folder(

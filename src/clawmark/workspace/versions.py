@@ -12,6 +12,7 @@ import os
 import re
 import time
 from collections import Counter
+from contextlib import suppress
 
 from clawmark.model.errors import WorkspaceError
 from clawmark.system.private_files import make_private_folder, open_private, sync_folder
@@ -53,6 +54,24 @@ def keep_version(lock_dir: str | None, root: str, path: str, data: bytes) -> Non
     sync_folder(folder)
     for old in sorted(os.listdir(folder))[:-KEPT]:
         os.unlink(os.path.join(folder, old))
+
+
+def kept_texts(lock_dir: str | None, root: str, path: str) -> list[bytes]:
+    """Return the kept versions of a file, the newest first."""
+    if lock_dir is None:
+        return []
+    folder = version_folder(lock_dir, root, path)
+    texts = list[bytes]()
+    try:
+        names = sorted(os.listdir(folder), reverse=True)
+    except FileNotFoundError:
+        return []
+    for name in names:
+        path = os.path.join(folder, name)
+        # Another process may just have removed it.
+        with suppress(OSError), open(open_private(path, os.O_RDONLY), "rb") as file:
+            texts.append(file.read())
+    return texts
 
 
 def version_folder(lock_dir: str, root: str, path: str) -> str:

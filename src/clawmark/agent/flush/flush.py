@@ -279,27 +279,6 @@ def retry_at(entry: SessionEntry) -> int:
     return entry.memory_flush_failed_at + pause
 
 
-class FlushForecast(NamedTuple):
-    """Whether the next message would cause a flush, and the numbers behind it."""
-
-    decision: Flush | SkipFlush
-    usage: Usage
-    threshold: int
-
-
-def forecast_flush(parts: FlushParts, state: SessionState) -> FlushForecast:
-    """Decide about a session without flushing it."""
-    usage = Usage(
-        context_window=parts.context_window,
-        total_tokens=state.entry.total_tokens,
-        transcript_bytes=transcript_size(state.entry.session_file),
-        now_ms=parts.now_ms(),
-    )
-    threshold = flush_threshold(parts.context_window, parts.settings)
-    decision = decide_flush(usage, state, parts.settings, parts.policy)
-    return FlushForecast(decision, usage, threshold)
-
-
 # --- The turn ---
 
 

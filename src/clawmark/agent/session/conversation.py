@@ -20,7 +20,6 @@ from datetime import datetime
 from typing import NamedTuple
 
 from clawmark.agent.flush.flush import (
-    FlushForecast,
     FlushOutcome,
     FlushParts,
     FlushSettings,
@@ -28,8 +27,8 @@ from clawmark.agent.flush.flush import (
     compaction_threshold,
     flush_session,
     flush_transcript,
-    forecast_flush,
 )
+from clawmark.agent.flush.forecast import FlushForecast, forecast_flush
 from clawmark.agent.models.completer import Completer
 from clawmark.agent.notes.session_note import (
     NoNote,

@@ -1,7 +1,7 @@
 """A small sample workspace: a `MEMORY.md` and twenty-three daily logs, dated back from today.
 
 The words of `QUESTIONS` occur nowhere in the notes, so that only a search by meaning answers them.
-The texts are in `sample/`; dates in them are written as `{-12}`, days from today.
+The texts are next to this module; dates in them are written as `{-12}`, days from today.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from clawmark.workspace.daily import daily_path
 
-_TEXTS = os.path.join(os.path.dirname(__file__), "sample")
+_TEXTS = os.path.dirname(__file__)
 
 
 class Question(NamedTuple):
