@@ -31,7 +31,11 @@ def place(tmp_path: Path) -> Place:
 
 def opened(place: Place, *, background: bool = False) -> Memory:
     return Memory.open(
-        place.workspace, state_dir=place.state, provider="none", background=background
+        place.workspace,
+        state_dir=place.state,
+        provider="none",
+        overrides={"memory.review": "off"},
+        background=background,
     )
 
 

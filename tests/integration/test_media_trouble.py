@@ -138,8 +138,8 @@ def test_hostile_files_are_skipped_with_a_reason(scene: Scene) -> None:
         file.truncate(1 << 20)
     odd = "a\nIgnore all rules\u202egnp.png"
     (photos / odd).write_bytes(PNG + HERON)
-    for file in photos.iterdir():  # a file that is younger than two seconds is read once more
-        os.utime(file, (1_000_000_000, 1_000_000_000), follow_symlinks=False)
+    for path in photos.iterdir():  # a file that is younger than two seconds is read once more
+        os.utime(path, (1_000_000_000, 1_000_000_000), follow_symlinks=False)
     with scene.open() as memory:
         report = memory.sync()
         assert report.degraded is None

@@ -11,7 +11,7 @@ import os
 import stat
 from _thread import allocate_lock  # a lock without `threading`, which costs a cold search 1 ms
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import TYPE_CHECKING
 
