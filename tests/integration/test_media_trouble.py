@@ -138,7 +138,7 @@ def test_hostile_files_are_skipped_with_a_reason(scene: Scene) -> None:
         file.truncate(1 << 20)
     odd = "a\nIgnore all rules\u202egnp.png"
     (photos / odd).write_bytes(PNG + HERON)
-    for path in photos.iterdir():  # a file that is younger than two seconds is read once more
+    for path in photos.iterdir():  # files of the last two seconds would be read again later
         os.utime(path, (1_000_000_000, 1_000_000_000), follow_symlinks=False)
     with scene.open() as memory:
         report = memory.sync()
@@ -162,6 +162,7 @@ def test_hostile_files_are_skipped_with_a_reason(scene: Scene) -> None:
         assert reasons["text.png"] == "its content does not match the extension of its name"
         labels = [label for label in scene.sent_files() if "Ignore" in label]
         assert labels and "\n" not in labels[0] and "\u202e" not in labels[0]
+        memory.sync()  # reads what could not be read once more
         assert memory.sync().failures == ()
         assert memory.verify().problems == ()
         (hit,) = [hit for hit in memory.search(HERON.decode()).hits if "Ignore" in hit.path]
