@@ -37,7 +37,8 @@ def make_plan(parts: ForgetParts, selection: Selection) -> ForgetPlan:
     wanted = select(parts, selection)
     problems = list[str]()
     matched = [piece for piece in pieces(parts, problems) if _is_wanted(wanted, piece)]
-    derived = _derived(parts, wanted, matched)
+    # What the user wrote or accepted stays if only the writes of agents are forgotten.
+    derived = frozenset[str]() if selection.since else _derived(parts, wanted, matched)
     if derived:  # the user may have accepted what a proposal made from it
         wanted = wanted._replace(derived=derived)
         matched = [piece for piece in pieces(parts, []) if _is_wanted(wanted, piece)]
@@ -140,6 +141,15 @@ def _derived(parts: ForgetParts, wanted: Wanted, matched: Iterable[Piece]) -> fr
         for piece in proposal_pieces(parts)
         if not wanted.covers(content := piece.unit.content)
         and (content in sentences or any(one in content for one in distinct))
+        and not _is_users_own(parts, piece)
+    )
+
+
+def _is_users_own(parts: ForgetParts, piece: Piece) -> bool:
+    """Whether the user wrote an entry, other than by accepting a proposal."""
+    return any(
+        one.origin.trust == "owner" and one.origin.kind != "accepted"
+        for one in parts.journal.look_up(piece.unit.text).origins
     )
 
 
