@@ -57,19 +57,19 @@ class Keyboard:
 def _mode(*, single_keys: bool) -> Iterator[None]:
     if sys.platform == "win32":
         yield
-        return
-    descriptor = sys.stdin.fileno()
-    before = termios.tcgetattr(descriptor)
-    now = termios.tcgetattr(descriptor)
-    try:
-        if single_keys:
-            tty.setcbreak(descriptor, termios.TCSANOW)
-        else:
-            now[3] |= termios.ICANON | termios.ECHO
-            termios.tcsetattr(descriptor, termios.TCSANOW, now)
-        yield
-    finally:
-        termios.tcsetattr(descriptor, termios.TCSANOW, before)
+    else:
+        descriptor = sys.stdin.fileno()
+        before = termios.tcgetattr(descriptor)
+        now = termios.tcgetattr(descriptor)
+        try:
+            if single_keys:
+                tty.setcbreak(descriptor, termios.TCSANOW)
+            else:
+                now[3] |= termios.ICANON | termios.ECHO
+                termios.tcsetattr(descriptor, termios.TCSANOW, now)
+            yield
+        finally:
+            termios.tcsetattr(descriptor, termios.TCSANOW, before)
 
 
 def _skip_sequence(descriptor: int) -> None:
@@ -85,7 +85,8 @@ def _skip_sequence(descriptor: int) -> None:
 def _has_input(descriptor: int) -> bool:
     if sys.platform == "win32":
         return False
-    return bool(select.select([descriptor], [], [], 0.05)[0])
+    else:  # noqa: RET505 - mypy checks the lines after a return for Windows too
+        return bool(select.select([descriptor], [], [], 0.05)[0])
 
 
 def _is_complete(data: bytes) -> bool:
