@@ -30,7 +30,7 @@ from hostile import MAKER, cases, needs_maker
 from clawmark import Memory
 from clawmark.embed.services import remote
 from clawmark.model.values import Degraded
-from clawmark.net.retry import Policy
+from clawmark.net.retry import INDEXING, QUERY, Policy
 from clawmark.system.backoff import Backoff
 
 pytestmark = needs_maker
@@ -212,7 +212,7 @@ def short_pauses_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(remote, "INDEXING", patient)
 
 
-REAL_LIMITS = {"INDEXING": remote.INDEXING, "QUERY": remote.QUERY}
+REAL_LIMITS = {"INDEXING": INDEXING, "QUERY": QUERY}
 
 
 def in_time(step: Callable[[], T]) -> T:

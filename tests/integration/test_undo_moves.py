@@ -13,6 +13,7 @@ from clawmark.agent.review.hunks import appended_hunk
 from clawmark.composition.records import make_journal
 from clawmark.model.errors import NothingToUndo
 from clawmark.model.provenance import Origin
+from clawmark.workspace.write import describe_entry
 
 TEXT = b"# Ferry\r\n\r\n- leaves at nine \xe2\x80\x94 no line end"
 NOTE = "memory/ferry.md"
@@ -165,3 +166,14 @@ def test_a_deletion_whose_text_was_forgotten_is_not_taken_back(place: Place) -> 
         with pytest.raises(NothingToUndo, match="which bytes were deleted"):
             memory.history.undo()
     assert not (place.workspace / NOTE).exists()
+
+
+def test_a_write_whose_bytes_are_not_known_is_not_taken_back(place: Place) -> None:
+    with opened(place) as memory:
+        memory.journal.begin(BY_AGENT, "memory/older.md", "- two")
+        written = describe_entry("- three", "memory/older.md")
+        record = memory.journal.begin(BY_AGENT, "memory/older.md", "- three", written=written)
+        assert record.written.entry
+    ran = place.run("undo", "--yes")
+    assert ran.code == 3 and "does not say which bytes" in ran.err
+    assert_older_write_is_there(place)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Iterator, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 from typing import NamedTuple
 
@@ -313,15 +313,20 @@ class WorkspaceHistory:
                 return data
         return None
 
+    def _text_before(self, path: str, current: bytes | None) -> bytes | None:
+        """Return the last recorded text of a file that is not the current one."""
+        if not is_markdown(path):
+            return None
+        try:
+            texts = (text for _, text in self._history.texts(path))
+            return next((text for text in texts if text is not None and text != current), None)
+        except HistoryDamaged:
+            return None
+
     def _refusal(self, record: JournalRecord, current: bytes | None, reason: str) -> NothingToUndo:
         written = datetime.fromisoformat(record.time)
         who = "user" if record.origin.actor == "user" else record.origin.actor
-        try:
-            version = self._history.at(written + timedelta(seconds=1))
-            has_text = version is not None and is_markdown(record.path)
-            before = self._history.read(version, record.path) if version and has_text else None
-        except HistoryDamaged:
-            before = None
+        before = self._text_before(record.path, current)
         return NothingToUndo(
             f"The last write ({record.origin.kind} by the {who}, {written:%Y-%m-%d %H:%M}, to "
             f"{record.path}) cannot be taken back: {reason}.",
