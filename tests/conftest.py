@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -32,6 +33,17 @@ def _no_outside_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
         if name.startswith(("CLAWMARK_", "OPENCLAW_")) and name != "CLAWMARK_SHARED":
             monkeypatch.delenv(name)
+
+
+@pytest.fixture(autouse=True)
+def _no_abandoned_calls() -> Iterator[None]:
+    """A test that makes a plugin or backend hang must let it finish: other tests count threads."""
+    before = set(threading.enumerate())
+    yield
+    for thread in set(threading.enumerate()) - before:
+        if thread.name.startswith(("clawmark-plugin", "clawmark-lancedb")):
+            thread.join(30.0)
+            assert not thread.is_alive(), f"the test left the thread {thread.name} running"
 
 
 class Clock:

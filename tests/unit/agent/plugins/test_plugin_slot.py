@@ -118,11 +118,12 @@ def test_a_plugin_that_does_not_finish_loading_is_replaced(
     site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(slot_module, "MAKE_SECONDS", 0.05)
-    code = "import threading\ndef make(context):\n    threading.Event().wait()"
+    code = "import threading\nrelease = threading.Event()\ndef make(context):\n    release.wait()"
     install(site, "acme_memory", code, acme="acme_memory:make")
     with opened(tmp_path) as memory:
         assert names(memory) == CORE_TOOLS
         assert "did not answer within 0.05 seconds" in memory.status().plugin_problems[0]
+    sys.modules["acme_memory"].release.set()
 
 
 def test_an_unknown_plugin_is_named_with_what_to_do(site: Path, tmp_path: Path) -> None:
