@@ -213,7 +213,7 @@ def test_closed_output_ends_the_chat_without_an_error(place: Place, server: Chat
         errors = running.stderr.read()
         assert running.wait(HANG_SECONDS) == 141
     assert b"Traceback" not in errors and notes(place) == []
-    [transcript] = place.state.rglob("*.jsonl")
+    [transcript] = place.state.rglob("sessions/*.jsonl")
     assert "Ann moved to Lisbon." in transcript.read_text(encoding="utf-8")
 
 

@@ -357,7 +357,8 @@ def test_a_restored_file_is_byte_identical_and_the_replaced_text_is_kept(place: 
     assert ran.code == 0, ran.err
     assert (place.workspace / "MEMORY.md").read_bytes() == old
     newest, replaced, _ = versions(place, "MEMORY.md")
-    assert newest["writers"] == [{"actor": "user", "kind": "restore", "trust": "owner"}]
+    # Versions have whole seconds: an edit of the same second may be named as well.
+    assert {"actor": "user", "kind": "restore", "trust": "owner"} in newest["writers"]
     with opened(place) as memory:
         assert memory.history.read("MEMORY.md", str(replaced["id"])) == b"new"
         assert b"new" in memory.workspace.kept_texts("MEMORY.md")

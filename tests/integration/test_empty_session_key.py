@@ -51,6 +51,7 @@ def called(tools: Any) -> str:
         "memory_search": {"query": QUESTION, "minScore": 0},
         "memory_get": {"path": "MEMORY.md"},
         "memory_append": {"text": "x"},
+        "memory_forget": {"text": "a text that is nowhere"},
     }
     return "".join(render(tool.call(answers[tool.name])) for tool in tools)
 

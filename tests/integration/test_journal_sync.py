@@ -33,6 +33,7 @@ def opened(tmp_path: Path) -> Memory:
         state_dir=tmp_path / "state",
         provider="none",
         clock=lambda: NOW,
+        overrides={"memory.review": "off"},
         background=False,
     )
 
@@ -154,7 +155,6 @@ def test_a_default_search_imports_nothing_of_the_history(
     assert ran.stdout.rstrip().endswith("loaded:"), ran.stdout
     explained = subprocess.run([*command, "--explain"], capture_output=True, text=True, check=True)
     assert "loaded: clawmark.history clawmark.history.entry_index" in explained.stdout
-    assert "dulwich" not in explained.stdout
 
 
 def test_remember_does_not_import_dulwich(tmp_path: Path) -> None:

@@ -152,7 +152,9 @@ class Journal:
         """Record the entries of some files (path and text) that no record has, as edited by the
         user, and return how many there are.
 
-        A label inside the text proves nothing, so it can only lower the trust."""
+        A label inside the text proves nothing, so it can only lower the trust. The records are not
+        synced to the disk, because a search may be waiting: if they are lost, the text is unknown,
+        and the next change of the file records it again."""
         entries = [(path, list(_labelled_entries(path, text))) for path, text in files]
         known = self.known({one for _, found in entries for one, _ in found})
         records = list[JournalRecord]()
@@ -163,7 +165,7 @@ class Journal:
                 if hashes:
                     records.append(self._found(path, hashes, trust))
         if records:
-            self._append("\n".join(map(write_record, records)), durable=True)
+            self._append("\n".join(map(write_record, records)))
         return sum(len(record.entries) for record in records)
 
     def _found(self, path: str, hashes: tuple[str, ...], trust: Trust) -> JournalRecord:
