@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -67,7 +68,7 @@ def test_recent_wraps_long_entries_and_keeps_nested_items(place: Place) -> None:
 def test_remembered_notes_are_the_most_recent(place: Place) -> None:
     assert place.run("remember", "The ferry leaves at nine").code == 0
     first = place.run("recent", "-j").json()["entries"][0]
-    assert first["text"].endswith(" The ferry leaves at nine")
+    assert re.fullmatch(r"- \d\d:\d\d The ferry leaves at nine", first["text"])
 
 
 def test_a_wrong_day_is_one_clear_sentence(place: Place) -> None:

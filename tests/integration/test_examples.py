@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -98,8 +99,8 @@ def test_a_plain_loop_searches_remembers_flushes_compacts_and_leaves_a_note(
         file.name: file.read_text(encoding="utf-8")
         for file in (indexed_place.workspace / "memory").iterdir()
     }
-    assert " Carla is the dentist. <!--" in "".join(kept.values())
-    assert " Redis replaces memcached. <!--" in "".join(kept.values())
+    for said in ("Carla is the dentist.", "Redis replaces memcached."):
+        assert re.search(rf"^- \d\d:\d\d {re.escape(said)} <!--", "".join(kept.values()), re.M)
     assert sum("databases" in name for name in kept) == 2, "one note at /new, one at the end"
     assert "Carla is the dentist." in systems[-1], "the next session's prompt has today's log"
 
