@@ -15,7 +15,7 @@ import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from clawmark.history.entry_index import HASH_DIGITS, EntryIndex, lines_from, parse_object
 from clawmark.history.record_lines import (
@@ -230,9 +230,11 @@ class Journal:
         found = self._find(hashes)
         origins = [record for one in hashes if (record := decide_origin(found[one])) is not None]
         origins.sort(key=lambda record: record.time, reverse=True)
+        # Compared by id: a record of a large file has thousands of entries.
+        each = {(record.id, record.origin.trust): record for record in origins}
         return Provenance(
             trust=lowest(tuple(record.origin.trust for record in origins)),
-            origins=tuple(dict.fromkeys(origins)),
+            origins=tuple(each.values()),
             unknown=len(hashes) - len(origins),
         )
 
@@ -257,7 +259,12 @@ class Journal:
 
     def known(self, hashes: Iterable[str]) -> set[str]:
         """Return the hashes that some record has."""
-        return {one for one, records in self._find(tuple(hashes)).items() if records}
+        with self._mapped() as found:
+            if found is None:
+                return set()
+            journal, data = found
+            offsets = self._index.offsets(journal, data, tuple(hashes))
+            return {one for one, places in offsets.items() if places}
 
     def damaged_lines(self) -> int:
         """Count the lines that are not records."""
@@ -297,9 +304,13 @@ class Journal:
             if found is None or not hashes:
                 return {one: [] for one in hashes}
             journal, data = found
+            found_at = self._index.offsets(journal, data, hashes)
+            # Each line is read once: a record of a large file has thousands of the hashes.
+            places = {at for offsets in found_at.values() for at in offsets}
+            lines = {at: _Line.read(data, at) for at in places}
             return {
-                one: list(_records_of(data, one, offsets))
-                for one, offsets in self._index.offsets(journal, data, hashes).items()
+                one: list(_records_of(one, (lines[at] for at in offsets)))
+                for one, offsets in found_at.items()
             }
 
     @contextmanager
@@ -389,15 +400,28 @@ def decide_origin(records: list[JournalRecord]) -> JournalRecord | None:
     return max(records, key=lambda record: TRUST_LEVELS.index(record.origin.trust), default=None)
 
 
-def _records_of(data: mmap.mmap, entry: str, offsets: Iterable[int]) -> Iterator[JournalRecord]:
-    """Yield the records that have an entry, each with the trust of that entry."""
-    for offset in offsets:
+class _Line(NamedTuple):
+    """A record, with its entries as sets."""
+
+    record: JournalRecord | None
+    entries: frozenset[str]
+    external: frozenset[str]
+
+    @classmethod
+    def read(cls, data: mmap.mmap, offset: int) -> _Line:
         record = _record_at(data, offset)
-        if record is not None and entry in record.entries:
-            is_external = entry in record.external
+        if record is None:
+            return cls(None, frozenset(), frozenset())
+        return cls(record, frozenset(record.entries), frozenset(record.external))
+
+
+def _records_of(entry: str, lines: Iterable[_Line]) -> Iterator[JournalRecord]:
+    """Yield the records that have an entry, each with the trust of that entry."""
+    for record, entries, external in lines:
+        if record is not None and entry in entries:
             yield (
                 record._replace(origin=record.origin._replace(trust="external"))
-                if is_external
+                if entry in external
                 else record
             )
 

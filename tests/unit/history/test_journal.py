@@ -8,12 +8,14 @@ import sys
 import threading
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from clawmark.history.journal import Journal, entry_hash, entry_hashes
+from clawmark.history.record_lines import read_record
 from clawmark.model.errors import ClawmarkError
-from clawmark.model.provenance import BytesWritten, Origin, Trust
+from clawmark.model.provenance import BytesWritten, JournalRecord, Origin, Trust
 
 NOTE = "memory/2026-02-24.md"
 USER = Origin("user", "remember", "owner")
@@ -167,3 +169,21 @@ def test_the_bytes_of_a_write_and_what_it_took_back_survive_a_rewrite(journal: J
     (found,) = journal.records()
     assert found.written == BytesWritten(digest="d" * 64, entry="e" * 64, size=7, lead=1)
     assert (found.undoes, found.before, found.after, found.done) == ("some-id", 3, 11, True)
+
+
+def test_a_record_of_many_entries_is_read_once(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "\n".join(f"- entry {number}" for number in range(3_000))
+    assert journal.add_found([("memory/large.md", text)]) == 3_000
+    reads = list[object]()
+
+    def counted(values: dict[str, Any]) -> JournalRecord | None:
+        reads.append(values)
+        return read_record(values)
+
+    monkeypatch.setattr("clawmark.history.journal.read_record", counted)
+    assert journal.add_found([("memory/large.md", text)]) == 0
+    assert reads == []
+    assert len(journal.look_up(text).origins) == 1
+    assert len(reads) == 1
