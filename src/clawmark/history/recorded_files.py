@@ -52,7 +52,7 @@ def save(folder: str, recorded: RecordedFiles) -> None:
     values = {
         "version": recorded.version,
         "limited": recorded.limited,
-        "states": "\0".join(files),
+        "states": "//".join(files),
         "blobs": " ".join(map(str, files.values())),
     }
     shared_json.save(_path(folder), values)
@@ -62,18 +62,18 @@ def is_recorded(folder: str, files: Iterable[FileState]) -> bool:
     """Whether every file is as it was at the last recording, and none is gone."""
     # Compared as one text: a sync that finds nothing to do need not read the states one by one.
     states = sorted([_entry(path, size, time, inode) for path, _, size, time, inode, _ in files])
-    return _values(folder).get("states", "") == "\0".join(states)
+    return _values(folder).get("states", "") == "//".join(states)
 
 
 def _entry(path: str, size: object, time: object, inode: object) -> str:
-    """Return the state of a file as it is saved; entries are separated by NUL."""
+    """Return the state of a file as it is saved; entries are separated by "//"."""
     return f"{path}/{size}/{time}/{inode}"
 
 
 def _files(states: str, blobs: str) -> dict[str, list[object]]:
     """Read what `save` has written; ValueError if it is damaged."""
     files = dict[str, list[object]]()
-    for entry, blob in zip(states.split("\0") if states else (), blobs.split(), strict=True):
+    for entry, blob in zip(states.split("//") if states else (), blobs.split(), strict=True):
         path, size, time, inode = entry.rsplit("/", 3)
         files[path] = [int(size), int(time), int(inode), blob]
     return files
