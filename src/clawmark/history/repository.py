@@ -55,7 +55,7 @@ MOST_LOOSE = 256
 MANY = 32
 """Above this many files at once they are packed at once."""
 FAST = 1
-"""The compression level of such a pack: half the time, a tenth more space."""
+"""The compression level of such a pack, which takes less time and little more space."""
 
 
 class Version(NamedTuple):
