@@ -64,7 +64,7 @@ def search_scope(settings: Settings, session_key: str | None, chat_type: str) ->
     if settings.memory.backend != "qmd" or session_key is None:
         return True
     scope: bool = import_module("clawmark.backends.qmd.scope").is_allowed(
-        settings.memory.qmd.scope, session_key, chat_type
+        settings.qmd.scope, session_key, chat_type
     )
     return scope
 

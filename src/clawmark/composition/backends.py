@@ -74,7 +74,7 @@ def _installed(name: str, context: BackendContext) -> MemoryBackend:
 
 def make_qmd(context: BackendContext) -> QmdBackend:
     """Build the QMD backend; nothing is started yet unless it has a background worker."""
-    settings, qmd = context.settings, context.settings.memory.qmd
+    settings, qmd = context.settings, context.settings.qmd
     update, folders = qmd.update, QmdFolders(context.folder)
     indexer = Indexer(
         context.workspace,
@@ -114,7 +114,7 @@ def _indexer_options(context: BackendContext, qmd: QmdOptions) -> IndexerOptions
         os.path.realpath(
             os.path.join(context.workspace.root, os.path.expanduser(entry["path"]))
         ): entry["name"]
-        for entry in (*qmd.paths, *search.qmd.extra_collections)
+        for entry in (*qmd.paths, *context.settings.qmd_search.extra_collections)
         if "name" in entry
     }
     return IndexerOptions(
@@ -135,7 +135,7 @@ def _indexer_options(context: BackendContext, qmd: QmdOptions) -> IndexerOptions
 
 def _time_limits(settings: Settings) -> TimeLimits:
     """Return limits above those that QMD's commands have anyway."""
-    qmd, usual = settings.memory.qmd, QmdUpdate()
+    qmd, usual = settings.qmd, QmdUpdate()
     update = (qmd.update.update_timeout_ms or usual.update_timeout_ms) / 1000
     embed = (qmd.update.embed_timeout_ms or usual.embed_timeout_ms) / 1000
     search = (qmd.limits.timeout_ms or QmdLimits().timeout_ms) / 1000

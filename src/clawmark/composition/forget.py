@@ -98,7 +98,7 @@ def _clear_backends(memory: Memory) -> None:
     places = memory.places
     qmd = os.path.join(places.state_dir, "qmd", places.agent_id)
     if os.path.isdir(qmd):
-        export = memory.settings.memory.qmd.sessions.export_dir or os.path.join(qmd, "sessions")
+        export = memory.settings.qmd.sessions.export_dir or os.path.join(qmd, "sessions")
         erase_qmd(qmd, os.path.realpath(os.path.expanduser(export)))
     _clear_table(memory)
 

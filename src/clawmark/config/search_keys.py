@@ -20,6 +20,8 @@ _SECTIONS = {
     "history": "memory.history",
     "review": "memory.review",
     "plugins": "plugins",
+    "qmd": "memory.qmd",
+    "qmd_search": "memorySearch.qmd",
 }
 """The sections outside of `agents.defaults`, by the attribute of `Settings`."""
 _IRREGULAR = {"lambda_": "lambda", "note": "entries.session-memory"}

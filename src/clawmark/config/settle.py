@@ -99,12 +99,12 @@ def _with_qmd(settings: Settings, places: Places, warnings: list[str]) -> Settin
     """Add the folders and the transcripts of the QMD backend to what is searched, so that they are
     also searched when the built-in backend answers.
     """
-    search, qmd = settings.memory_search, settings.memory.qmd
     if settings.memory.backend != "qmd":
         return settings
+    search, qmd = settings.memory_search, settings.qmd
     extras, patterns = list(search.extra_paths), dict(search.extra_patterns)
     known = {_absolute(path, places) for path in extras}
-    for entry in (*qmd.paths, *search.qmd.extra_collections):
+    for entry in (*qmd.paths, *settings.qmd_search.extra_collections):
         if _absolute(entry["path"], places) not in known:
             known.add(_absolute(entry["path"], places))
             extras.append(entry["path"])

@@ -11,7 +11,8 @@ import contextlib
 import os
 import shutil
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from hashlib import sha1
 from typing import NamedTuple
 
 from dulwich.diff_tree import tree_changes
@@ -26,6 +27,7 @@ from dulwich.errors import (
 )
 from dulwich.object_store import iter_tree_contents, tree_lookup_path
 from dulwich.objects import Blob, Commit, ObjectID, ShaFile, Tree
+from dulwich.pack import write_pack
 from dulwich.refs import Ref
 from dulwich.repo import Repo
 
@@ -52,6 +54,8 @@ MOST_LOOSE = 256
 """Above this many loose objects they are packed."""
 MANY = 32
 """Above this many files at once they are packed at once."""
+FAST = 1
+"""The compression level of such a pack, which takes less time and little more space."""
 
 
 class Version(NamedTuple):
@@ -143,10 +147,20 @@ class Repository:
         blobs = [Blob.from_string(data) for data in texts]
         with _translated(self.folder):
             if len(blobs) > MANY:  # one file instead of many, which are synced one by one
-                self._repo.object_store.add_objects([(blob, None) for blob in blobs])
+                self._add_pack({blob.id: blob for blob in blobs}.values())
             else:
                 self._add_missing(blobs)
         return [blob.id.decode() for blob in blobs]
+
+    def _add_pack(self, objects: Iterable[ShaFile]) -> None:
+        """Store different objects in one pack. `add_objects` of dulwich would read it again, twice,
+        to make its index."""
+        store, found = self._repo.object_store, sorted(objects, key=lambda one: one.id)
+        name = sha1(b"".join(bytes.fromhex(one.id.decode()) for one in found)).hexdigest()
+        path = os.path.join(store.pack_dir, f"pack-{name}")
+        write_pack(path, found, store.object_format, compression_level=FAST)
+        for ending in (".pack", ".idx"):
+            os.chmod(path + ending, private_files.FILE)
 
     def _add_missing(self, objects: Sequence[ShaFile]) -> None:
         for one in objects:

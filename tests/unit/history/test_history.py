@@ -11,12 +11,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from dulwich.object_format import DEFAULT_OBJECT_FORMAT
 from dulwich.objects import Blob
+from dulwich.pack import Pack
 
+from clawmark.history import recorded_files
 from clawmark.history.history import History, Retention
-from clawmark.history.recorded_files import is_recorded
+from clawmark.history.recorded_files import RecordedFiles, is_recorded
 from clawmark.model.errors import HistoryDamaged, WorkspaceError
 from clawmark.model.values import FileState
+from clawmark.system import shared_json
 
 NOTE = "memory/2026-02-24.md"
 
@@ -326,6 +330,40 @@ def test_nothing_to_record_is_known_without_the_repository(folder: Folder) -> No
     folder.record()
     (folder.path / "MEMORY.md").unlink()
     assert not is_recorded(folder.history.folder, folder.states())
+
+
+def test_recorded_states_are_read_as_they_were_saved(tmp_path: Path) -> None:
+    files: dict[str, list[object]] = {
+        "memory/b 1/2/3.md": [1, 2, 3, "b" * 40],
+        "memory/line\nbreak.md": [0, 5, 6, "c" * 40],
+        "MEMORY.md": [7, 8, 9, "a" * 40],
+    }
+    recorded = RecordedFiles("f" * 40, files, 12)
+    recorded_files.save(str(tmp_path / "history.git"), recorded)
+    assert recorded_files.load(str(tmp_path / "history.git")) == recorded
+
+
+@pytest.mark.parametrize("states", ["MEMORY.md/1/2/x", "MEMORY.md", "a/1/2/3//b/1/2/3"])
+def test_damaged_states_count_as_nothing_recorded(tmp_path: Path, states: str) -> None:
+    folder = str(tmp_path / "history.git")
+    values: dict[str, object] = {"version": "f" * 40, "states": states, "blobs": "a" * 40}
+    shared_json.save(f"{folder}.files.json", values)
+    assert recorded_files.load(folder) == recorded_files.NOTHING
+
+
+def test_many_files_with_the_same_text_are_stored_once_and_readable_by_the_owner_only(
+    folder: Folder,
+) -> None:
+    for number in range(100):
+        folder.write(f"memory/{number}.md", f"- {number % 50}\n")
+    version = folder.history.find(folder.record())
+    assert folder.history.read(version, "memory/99.md") == b"- 49\n"
+    (pack,) = Path(folder.history.folder).glob("objects/pack/*.pack")
+    assert [file.stat().st_mode & 0o777 for file in pack.parent.iterdir()] == [0o600, 0o600]
+    with Pack(str(pack.with_suffix("")), object_format=DEFAULT_OBJECT_FORMAT) as opened:
+        opened.check()
+        assert len(opened) == 50
+        assert opened.name().decode() in pack.name
 
 
 def test_many_files_at_once_are_recorded_like_few(folder: Folder) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from clawmark.cli.arguments import UsageError, count, share, some_text
 from clawmark.cli.as_json import as_json, found_as_json
-from clawmark.cli.batch import answer_batch
 from clawmark.cli.layout import duration, emphasise, plural, snippet_lines, table
 from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import (
@@ -124,7 +124,9 @@ def run(args: Namespace) -> int:
         raise UsageError("--files prints paths only and cannot be combined with --explain.")
     with open_memory(args, provider=args.provider) as memory:
         if args.batch is not None:
-            return answer_batch(memory, args)
+            # Imported here: a single search does without it.
+            code: int = import_module("clawmark.cli.batch").answer_batch(memory, args)
+            return code
         text = " ".join(args.query)
         found = memory.search(
             text,

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from clawmark.config.schema.key import Key
 from clawmark.config.schema.media import Multimodal
 from clawmark.config.schema.plugins import PluginOptions
-from clawmark.config.schema.qmd import QmdOptions, QmdSearchOptions
 
 if TYPE_CHECKING:
     from clawmark.config.schema.agent import (
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from clawmark.config.schema.consolidation import ConsolidationOptions
     from clawmark.config.schema.heartbeat import Heartbeat
     from clawmark.config.schema.history import HistoryOptions
+    from clawmark.config.schema.qmd import QmdOptions, QmdSearchOptions
     from clawmark.config.schema.tools import Sandbox, ToolPolicy
 
 
@@ -324,7 +324,6 @@ class MemorySearch(NamedTuple):
     ] = 0
     remote: Remote = Remote()
     multimodal: Multimodal = Multimodal()
-    qmd: QmdSearchOptions = QmdSearchOptions()
 
 
 class DailyLogOptions(NamedTuple):
@@ -365,7 +364,6 @@ class MemoryOptions(NamedTuple):
             kind="texts",
         ),
     ] = ()
-    qmd: QmdOptions = QmdOptions()
     daily_log: DailyLogOptions = DailyLogOptions()
 
 
@@ -444,8 +442,16 @@ class Settings(NamedTuple):
         return self.of_agents.review
 
     @property
+    def qmd(self) -> "QmdOptions":
+        return self.of_agents.qmd
+
+    @property
+    def qmd_search(self) -> "QmdSearchOptions":
+        return self.of_agents.qmd_search
+
+    @property
     def of_agents(self) -> "AgentSettings":
-        """What only agents and writes use, complete with defaults."""
+        """What only agents, writes and the QMD backend use, complete with defaults."""
         # Imported late: a search does without these classes.
         from clawmark.config.schema.agent import AgentSettings
 

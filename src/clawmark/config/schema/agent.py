@@ -6,6 +6,7 @@ from clawmark.config.schema.consolidation import ConsolidationOptions
 from clawmark.config.schema.heartbeat import Heartbeat
 from clawmark.config.schema.history import HistoryOptions
 from clawmark.config.schema.key import Key
+from clawmark.config.schema.qmd import QmdOptions, QmdSearchOptions
 from clawmark.config.schema.review import ReviewPolicy
 from clawmark.config.schema.tools import Sandbox, ToolPolicy
 
@@ -91,7 +92,7 @@ class SessionReset(NamedTuple):
 
 
 class AgentSettings(NamedTuple):
-    """The settings that only agents and writes use; a search does without them."""
+    """The settings that only agents, writes and the QMD backend use; a search does without them."""
 
     tools: ToolPolicy = ToolPolicy()
     startup_context: StartupContext = StartupContext()
@@ -103,3 +104,5 @@ class AgentSettings(NamedTuple):
     consolidation: ConsolidationOptions = ConsolidationOptions()
     history: HistoryOptions = HistoryOptions()
     review: ReviewPolicy = "curated"
+    qmd: QmdOptions = QmdOptions()
+    qmd_search: QmdSearchOptions = QmdSearchOptions()

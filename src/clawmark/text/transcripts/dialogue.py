@@ -198,4 +198,6 @@ def without_note_header(text: str) -> str:
 
 def without_note_title(heading: str) -> str:
     """Return the headings above a passage; empty for the title that every session note has."""
-    return "" if re.match(r"Session: \d{4}-\d\d-\d\d ", heading) else heading
+    if heading.startswith("Session: ") and re.match(r"Session: \d{4}-\d\d-\d\d ", heading):
+        return ""
+    return heading
