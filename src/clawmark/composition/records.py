@@ -18,7 +18,7 @@ from clawmark.store.base import IndexStore
 from clawmark.workspace import Workspace
 
 JOURNAL_FACT = "journal"
-"""The name of the fact in the index that there is a journal."""
+"""The name of the fact in the index which journal there is: its path and its identity."""
 BUSY = timedelta(minutes=1)
 """A write that began less than this ago may still be going on."""
 _WHOLE = 1 << 40
@@ -82,13 +82,21 @@ def _has_happened(workspace: Workspace, record: JournalRecord) -> bool:
 
 
 def _note_journal(store: IndexStore, journal: Journal) -> None:
-    """Note in the index that there is a journal, so that its loss is noticed."""
+    """Note in the index which journal there is, so that its loss is noticed.
+
+    Another journal is not noted in its place: `accept_journal` does that when the user asks."""
     with store.snapshot() as snapshot:
-        if snapshot.facts(JOURNAL_FACT):
+        if snapshot.facts(JOURNAL_FACT).get("id"):
             return
-    if os.path.exists(journal.path):
-        with store.transaction() as transaction:
-            transaction.set_facts(JOURNAL_FACT, {"path": journal.path})
+    if journal.identity:
+        accept_journal(store, journal)
+
+
+def accept_journal(store: IndexStore, journal: Journal) -> None:
+    """Note in the index the journal that there is now; a lost one is not reported any more."""
+    name = journal.identity
+    with store.transaction() as transaction:
+        transaction.set_facts(JOURNAL_FACT, {"path": journal.path, "id": name} if name else {})
 
 
 # --- Where hits came from ---

@@ -12,7 +12,7 @@ from clawmark.composition import event_counts, history_folder
 from clawmark.composition.records import as_of_folder, make_journal
 from clawmark.config.paths import Places
 from clawmark.config.schema import Settings
-from clawmark.engine.versions.recorder import Recorder, set_aside
+from clawmark.engine.versions.recorder import VersionRecorder, set_aside
 from clawmark.model.errors import ClawmarkError, HistoryDamaged
 from clawmark.model.reports import Finding
 from clawmark.workspace import Workspace
@@ -37,11 +37,13 @@ def open_history(places: Places, settings: Settings) -> History:
     return opened
 
 
-def make_recorder(places: Places, settings: Settings, workspace: Workspace) -> Recorder | None:
+def make_recorder(
+    places: Places, settings: Settings, workspace: Workspace
+) -> VersionRecorder | None:
     """Return what records a workspace; None if the settings say that nothing is recorded."""
     if not settings.history.enabled:
         return None
-    return Recorder(
+    return VersionRecorder(
         workspace=workspace,
         folder=history_folder(places),
         open_history=lambda: open_history(places, settings),

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from clawmark.system.counters import SharedCounts
 
 
-class Recorder:
+class WriteRecorder:
     """Opens the journal of a workspace for each write; without a journal it does nothing."""
 
     def __init__(
@@ -70,7 +70,7 @@ class Recording:
 
     def __init__(
         self,
-        recorder: Recorder,
+        recorder: WriteRecorder,
         origin: Origin,
         path: str,
         text: str,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("clawmark.history")
 
 
-class Recorder:
+class VersionRecorder:
     """Records one workspace. Methods may be called by several threads and processes at once."""
 
     def __init__(

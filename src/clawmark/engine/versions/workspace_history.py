@@ -12,7 +12,7 @@ from functools import partial
 from typing import NamedTuple
 
 from clawmark.engine.versions import undo_plan
-from clawmark.engine.versions.recorder import Recorder
+from clawmark.engine.versions.recorder import VersionRecorder
 from clawmark.engine.versions.undo_plan import CannotUndo, MoveBack, NotWritten, PutBack, digest_of
 from clawmark.history.history import Change, History, VersionChanges, unified_diff
 from clawmark.history.journal import Journal
@@ -75,7 +75,7 @@ class WorkspaceHistory:
         workspace: Workspace,
         history: History,
         journal: Journal,
-        recorder: Recorder | None,
+        recorder: VersionRecorder | None,
         now: Callable[[], datetime],
     ) -> None:
         """Without a `recorder`, what was recorded before can be read, and nothing is added."""
