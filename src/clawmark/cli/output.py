@@ -141,7 +141,7 @@ def report_unexpected(error: Exception, *, as_json: bool) -> int:
         where = f" ({error.filename})" if error.filename else ""
         known = ClawmarkError(
             f"The operating system reported: {error.strerror or error}{where}.",
-            hint=advice(error, ""),
+            hint=advice(error, "Check that it exists and that you may write to it, and try again."),
         )
     else:
         what = f"{type(error).__name__}: {str(error)[:300]}"

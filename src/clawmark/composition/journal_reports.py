@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 
 from clawmark.composition.records import JOURNAL_FACT, accept_journal
@@ -16,7 +15,6 @@ from clawmark.system.shared_counts import read_counts
 from clawmark.text.entry_content import split_entries
 from clawmark.text.filters import make_filters
 from clawmark.workspace import Workspace
-
 
 COMPLETE = "Memory is complete; only where its older entries came from is not known."
 

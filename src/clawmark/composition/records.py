@@ -11,7 +11,7 @@ from clawmark.composition import make_clock
 from clawmark.config.paths import Places
 from clawmark.config.schema import Settings
 from clawmark.history.journal import Journal, entries_between, entry_hashes
-from clawmark.model.errors import ClawmarkError, WorkspaceError
+from clawmark.model.errors import ClawmarkError, WorkspaceError, reason_of
 from clawmark.model.provenance import JournalRecord, Provenance
 from clawmark.model.values import Hit, is_in_workspace
 from clawmark.store.base import IndexStore
@@ -129,4 +129,4 @@ def _origin(workspace: Workspace, journal: Journal, hit: Hit) -> Provenance | No
 def _warn(message: str, error: Exception) -> None:
     # Imported here: nothing is logged unless the journal fails.
     logger = import_module("logging").getLogger("clawmark.journal")
-    logger.warning("%s: %s", message, error)
+    logger.warning("%s: %s.", message, reason_of(error))

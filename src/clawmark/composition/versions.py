@@ -95,9 +95,8 @@ def _examine(places: Places, settings: Settings, folder: str, *, fix: bool) -> F
             return Finding(level="problem", what=error.message, next_step=error.hint)
         what = f"{error.message} It was set aside as {set_aside(folder)}."
         return Finding(level="problem", what=what, next_step="", fixed=True)
-    except (ClawmarkError, OSError) as error:
-        what = f"The history in {folder} cannot be read: {error}."
-        return Finding(level="problem", what=what, next_step="Check its permissions.")
+    except ClawmarkError as error:
+        return Finding(level="problem", what=error.message, next_step=error.hint)
     return Finding(level="ok", what=f"The history is sound (versions: {count:,}).", next_step="")
 
 

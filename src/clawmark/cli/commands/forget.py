@@ -120,6 +120,7 @@ def _carry_out(memory: Memory, plan: ForgetPlan, args: Namespace) -> int:
         emit({"done": True, **_plan_as_json(plan), "report": as_json(report)})
     else:
         say("\n".join(wrap(_summary(report), columns())))
+        _say_unreachable(report.unreachable[len(plan.unreachable) :])  # found since the plan
     return 0
 
 
