@@ -20,8 +20,9 @@ examples:
   clawmark recent -n 30 --since 7d
   clawmark recent --path 'memory/projects/**' --json
 
-The day of an entry is in the name of its file or in a heading above it. Of a file without either,
-such as MEMORY.md, the last three entries are listed with the day the file changed."""
+The day of an entry is in the name of its file or in a heading above it. Of a
+file without either, such as MEMORY.md, the last three entries are listed with
+the day the file changed."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
