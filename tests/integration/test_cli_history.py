@@ -10,6 +10,7 @@ import sys
 import time
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from commands import CLAWMARK, Place, new_place, says_one_clear_thing
@@ -44,7 +45,7 @@ def repository(place: Place) -> Path:
         return Path(history_folder(memory.places))
 
 
-def versions(place: Place, *words: str) -> list[dict[str, object]]:
+def versions(place: Place, *words: str) -> list[dict[str, Any]]:
     ran = place.run("history", "--json", *words)
     assert ran.code == 0, ran.err
     found = ran.json()["versions"]

@@ -13,6 +13,7 @@ from clawmark import Memory
 from clawmark.agent.plugins.base import PluginSession
 from clawmark.agent.tools.policy import access_of, unavailable
 from clawmark.model.provenance import Origin
+from clawmark.testing import HashingEmbedder
 
 pytest.importorskip("lancedb")
 
@@ -212,9 +213,13 @@ def test_an_entry_with_a_control_character_can_be_forgotten(tmp_path: Path) -> N
 
 
 def test_what_an_agent_appended_to_a_daily_log_is_forgotten_too(tmp_path: Path) -> None:
+    (tmp_path / "ws").mkdir()
     overrides = {"plugins.slots.memory": "memory-lancedb"}
     with Memory.open(
-        tmp_path / "ws", state_dir=tmp_path / "state", provider="none", overrides=overrides
+        tmp_path / "ws",
+        state_dir=tmp_path / "state",
+        embedder=HashingEmbedder(),
+        overrides=overrides,
     ) as memory:
         wrote = Origin("agent", "tool", "agent", session=KEY)
         memory.append("The boat of Ada is called Kittiwake", origin=wrote)
@@ -222,7 +227,8 @@ def test_what_an_agent_appended_to_a_daily_log_is_forgotten_too(tmp_path: Path) 
         memory.sync()
         tools = {tool.name: tool for tool in memory.tools(KEY, append=True)}
         forget = tools["memory_forget"]
-        assert forget.call({"query": "called Kittiwake"})["forgotten"] is True
+        answer = forget.call({"query": "called Kittiwake"})
+        assert answer["forgotten"] is True, answer
         assert forget.call({"query": "moved to Oslo"})["reason"] == "not-yours"
         assert forget.call({"query": "zebra crossings"})["found"] == 0
     text = "".join(one.read_text("utf-8") for one in (tmp_path / "ws").rglob("*.md"))

@@ -241,8 +241,8 @@ def _forget_elsewhere(parts: Parts, query: str) -> Payload:
         return {} if answer.get("reason") == "not-found" else answer
     return {
         "action": "candidates",
-        "citations": list((*own, *others)),
-        "text": "Nothing was removed. Ask which entry is meant, then call again with all its words.",
+        "citations": [*own, *others],
+        "text": "Nothing was removed. Ask which entry is meant, and give all its words.",
     }
 
 
