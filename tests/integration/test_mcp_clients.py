@@ -68,7 +68,9 @@ def connect(request: pytest.FixtureRequest, place: Place) -> Connect:
 async def over_http(server: HttpServer, **options: Any) -> AsyncIterator[Client]:
     async with AsyncExitStack() as stack:
         headers = {"Authorization": f"Bearer {server.token}"}
-        http = await stack.enter_async_context(httpx2.AsyncClient(headers=headers))
+        http = await stack.enter_async_context(
+            httpx2.AsyncClient(headers=headers, timeout=HANG_SECONDS)
+        )
         client = Client(streamable_http_client(server.url, http_client=http), **options)
         yield await stack.enter_async_context(client)
 

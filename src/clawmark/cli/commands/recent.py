@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Sequence
 
 from clawmark.cli.arguments import count
-from clawmark.cli.layout import wrap
+from clawmark.cli.layout import fitted, wrap
 from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import columns, emit, note, paint, place, plain, say
 from clawmark.model.documents import MemoryEntry
@@ -76,7 +76,8 @@ def entry_lines(found: Sequence[MemoryEntry], width: int) -> list[str]:
             shown = [*shown[: SHOWN_LINES - 1], "…"]
         lines += [f"  {line}" for line in shown]
         undated = "" if entry.is_dated else " · undated; the file changed on this day"
-        lines.append(f"    {paint(place(entry.citation) + undated, 'dim')}")
+        where = f"    {paint(place(entry.citation) + undated, 'dim')}"
+        lines.append(fitted(where, max(width, len(entry.citation) + 4)))
     return lines
 
 
