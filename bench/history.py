@@ -20,7 +20,7 @@ from pathlib import Path
 
 from harness import clawmark_command, clean_environment, run, write_result
 
-from clawmark.engine.versions.recorder import Recorder
+from clawmark.engine.versions.recorder import VersionRecorder
 from clawmark.history.history import History
 from clawmark.history.journal import Journal
 from clawmark.workspace import Workspace
@@ -57,7 +57,7 @@ def recording(folder: Path, files: int, rounds: int) -> list[dict[str, object]]:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(f"# Note {number}\n\n" + f"- line of note {number}\n" * 20)
     history = History(str(folder / "state" / "history.git"))
-    recorder = Recorder(Workspace(str(root)), history.folder, lambda: history)
+    recorder = VersionRecorder(Workspace(str(root)), history.folder, lambda: history)
     first = cpu_ms(lambda: recorder.record("first"))
     recorder.record("again")  # files that had just been written are settled now
     size = history.size()

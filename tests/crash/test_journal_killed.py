@@ -197,6 +197,49 @@ def test_a_lost_or_damaged_journal_is_reported_and_search_works(tmp_path: Path) 
         assert hit.origin is not None and hit.origin.unknown and not hit.origin.origins
 
 
+def test_a_lost_journal_is_reported_after_the_next_write_until_it_is_accepted(
+    tmp_path: Path,
+) -> None:
+    with opened(tmp_path) as memory:
+        memory.append("Carla prefers tea")
+        memory.sync()
+        Path(memory.journal.path).unlink()
+        memory.append("Dora prefers coffee")
+        memory.sync()
+    with opened(tmp_path) as memory:
+        (tmp_path / "ws" / "MEMORY.md").write_text("- edited by hand\n", "utf-8")
+        memory.sync()
+        assert "was lost; the present one begins at 20" in memory.status().journal
+        (problem,) = [one for one in memory.doctor() if "was lost" in one.what]
+        assert problem.level == "problem" and "--fix" in problem.next_step
+        (fixed,) = [one for one in memory.doctor(fix=True) if "was lost" in one.what]
+        assert fixed.fixed
+        assert memory.status().journal == ""
+        assert not [one for one in memory.doctor() if "was lost" in one.what]
+
+
+def test_an_emptied_journal_is_reported_as_missing(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        memory.append("Carla prefers tea")
+        memory.sync()
+        Path(memory.journal.path).write_bytes(b"")
+        assert "is missing" in memory.status().journal
+
+
+def test_a_rewritten_journal_is_the_same_one(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        memory.append("Carla prefers tea")
+        memory.append("Dora prefers coffee")
+        memory.sync()
+        for text in ("Carla", "Dora"):
+            memory.forget(memory.plan_forget(text=text))
+            assert memory.status().journal == ""
+        memory.append("Emil prefers milk")
+        memory.sync()
+        assert memory.status().journal == ""
+        assert memory.journal.damaged_lines() == 0
+
+
 def test_writers_in_threads_leave_one_finished_record_each(tmp_path: Path) -> None:
     with opened(tmp_path) as memory:
         threads = [

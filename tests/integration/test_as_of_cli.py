@@ -87,8 +87,8 @@ def test_a_cited_passage_is_printed_as_it_was(place: Place) -> None:
     ("day", "code", "words"),
     [
         ("2001-01-01", 3, "The history begins on"),
-        ("someday", 2, "asOf must be a day"),
-        ("2026-03-01T25:00", 2, "asOf must be a time"),
+        ("someday", 2, "--as-of must be a day"),
+        ("2026-03-01T25:00", 2, "--as-of must be a time"),
     ],
 )
 def test_a_day_that_cannot_be_answered_gets_one_sentence(

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import pty
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 from commands import CLAWMARK, HANG_SECONDS, Place, new_place, says_one_clear_thing
 from forget_scene import CANARY, SECRET, traces
+
+from clawmark import Memory
 
 
 @pytest.fixture
@@ -111,3 +114,51 @@ def test_a_long_plan_is_cut_and_fits_the_terminal(place: Place) -> None:
 def test_lines_that_end_before_they_begin_are_a_usage_error(place: Place) -> None:
     ran = place.run("forget", "--lines", "MEMORY.md#L4-L3", "--yes")
     assert ran.code == 2 and says_one_clear_thing(ran)
+
+
+def agent_folder(place: Place) -> Path:
+    (journal,) = place.state.rglob("journal.jsonl")
+    return journal.parent
+
+
+def test_a_file_in_place_of_the_history_is_reported_before_anything_is_changed(
+    place: Place,
+) -> None:
+    place.run("remember", "the garage code is 4711")
+    history = agent_folder(place) / "history.git"
+    shutil.rmtree(history)
+    history.write_text("not a folder")
+    ran = place.run("forget", "garage code", "--yes")
+    assert ran.code == 5 and says_one_clear_thing(ran)
+    assert "doctor --fix" in ran.err
+    assert not (agent_folder(place) / "forget.json").exists()
+    assert any("4711" in one.read_text("utf-8") for one in place.workspace.rglob("*.md"))
+    assert place.run("doctor", "--fix").code in (0, 1)
+    assert place.run("forget", "garage code", "--yes").code == 0
+    assert not any("4711" in one.read_text("utf-8") for one in place.workspace.rglob("*.md"))
+
+
+def test_a_history_that_is_damaged_after_the_plan_stops_nothing_and_is_reported(
+    place: Place,
+) -> None:
+    place.run("remember", "the garage code is 4711")
+    place.run("index")
+    history = agent_folder(place) / "history.git"
+    with Memory.open(place.workspace, state_dir=place.state, provider="none") as memory:
+        plan = memory.plan_forget("garage code")
+        shutil.rmtree(history)
+        history.write_text("not a folder")
+        report = memory.forget(plan)
+    assert any("It was set aside as" in one for one in report.unreachable)
+    assert not (agent_folder(place) / "forget.json").exists()
+    assert not any("4711" in one.read_text("utf-8") for one in place.workspace.rglob("*.md"))
+
+
+def test_a_state_folder_that_cannot_be_written_is_named_with_a_next_step(place: Place) -> None:
+    place.run("remember", "the garage code is 4711")
+    place.run("index")
+    intent = agent_folder(place) / "forget.json.lock"
+    intent.mkdir()
+    ran = place.run("forget", "garage code", "--yes")
+    assert ran.code == 3 and says_one_clear_thing(ran)
+    assert "Check that" in ran.err, "it says what to do next"

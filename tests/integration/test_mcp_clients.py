@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,11 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from mcp_servers import HttpServer, http_server
 from mcp_types import ResourceListChangedNotification, ResourceUpdatedNotification, TextContent
+
+from clawmark.composition import history_folder
+from clawmark.config.paths import resolve_places
+from clawmark.history.history import History
+from clawmark.workspace import Workspace
 
 HANG_SECONDS = 60
 MODES = ("auto", "legacy")
@@ -62,7 +68,9 @@ def connect(request: pytest.FixtureRequest, place: Place) -> Connect:
 async def over_http(server: HttpServer, **options: Any) -> AsyncIterator[Client]:
     async with AsyncExitStack() as stack:
         headers = {"Authorization": f"Bearer {server.token}"}
-        http = await stack.enter_async_context(httpx2.AsyncClient(headers=headers))
+        http = await stack.enter_async_context(
+            httpx2.AsyncClient(headers=headers, timeout=HANG_SECONDS)
+        )
         client = Client(streamable_http_client(server.url, http_client=http), **options)
         yield await stack.enter_async_context(client)
 
@@ -230,6 +238,50 @@ def test_proposals_that_wait_are_resources(connect: Connect, place: Place) -> No
             assert "bees" in json.loads(one.text)["hunks"][0]["new"]
 
     run(work())
+
+
+def test_a_client_searches_an_earlier_day_and_forgets_what_the_agent_wrote(
+    connect: Connect, place: Place
+) -> None:
+    async def work() -> None:
+        async with connect() as client:
+            written = await called(client, "memory_append", text="The ferry leaves at nine")
+            assert written["written"]
+            found = await searched(client, "when does the ferry leave?")
+            assert "leaves at nine" in found["results"][0]["snippet"]
+            forgotten = await called(client, "memory_forget", text="ferry leaves at nine")
+            assert forgotten["forgotten"]
+            found = await searched(client, "when does the ferry leave?")
+            assert "leaves at nine" not in json.dumps(found)
+            earlier = await called(client, "memory_search", query="launch", asOf="2d")
+            assert "February" in earlier["results"][0]["snippet"]
+            now = await searched(client, "launch")
+            assert "March" in now["results"][0]["snippet"]
+            path = earlier["results"][0]["path"]
+            read = await called(client, "memory_get", path=path, asOf="2d")
+            assert "February" in read["text"]
+            wrong = await client.call_tool("memory_search", {"query": "launch", "asOf": "someday"})
+            assert wrong.is_error and "asOf must be a day" in wrong.content[0].text
+            others = await client.call_tool("memory_forget", {"text": "The launch is in March"})
+            assert json.loads(others.content[0].text)["reason"] == "not-yours"
+
+    for days, month in ((3, "February"), (1, "March")):
+        page = place.workspace / "memory" / "launch.md"
+        page.write_text(f"# Launch\n\n- The launch is in {month}.\n", encoding="utf-8")
+        record(place, days)
+    run(work())
+    files = [one for one in place.state.rglob("*") if one.is_file()]
+    assert not any(b"leaves at nine" in one.read_bytes() for one in files)
+
+
+def record(place: Place, days_ago: int) -> None:
+    """Record the files as they are now as a version of an earlier day."""
+    places = resolve_places(str(place.workspace), state_dir=str(place.state), env={})
+    clock = (datetime.now().astimezone() - timedelta(days=days_ago)).timestamp
+    files = Workspace(str(place.workspace)).scan().files
+    History(history_folder(places), clock=clock).record(
+        files, lambda path: (place.workspace / path).read_bytes(), "sync", wait=True
+    )
 
 
 def test_a_long_list_of_files_comes_in_pages(connect: Connect, place: Place) -> None:

@@ -10,16 +10,18 @@ import pytest
 
 from clawmark import Memory
 from clawmark.agent.prompt.trust_gate import FROM_OUTSIDE, GateParts, TrustGate
+from clawmark.model.provenance import Origin, Trust
 from clawmark.testing.red_team import (
     CASES,
     OWN_NOTE,
+    REVIEWS,
     Case,
     RedTeam,
     RedTeamSuite,
     cases_of,
 )
 from clawmark.testing.red_team_attacks import ATTACKS, QUESTION, found_in
-from clawmark.testing.red_team_doors import DOORS
+from clawmark.testing.red_team_doors import DOORS, plant_through
 from clawmark.testing.red_team_prompts import PROMPTS, PromptBuilder
 
 KEY = "agent:main:main"
@@ -74,6 +76,31 @@ def test_what_the_user_wrote_is_shown_next_to_what_is_left_out(
     assert bool(found_in(prompts, [OWN_NOTE.casefold()])) is builder.shows_memory
     if builder.shows_memory and builder.name != "flush":
         assert any("from outside are left out; memory_search finds them." in one for one in prompts)
+
+
+@pytest.mark.parametrize("trust", ["external", "agent"])
+def test_text_that_waits_for_the_user_reaches_no_prompt_and_no_search(
+    tmp_path: Path, trust: Trust
+) -> None:
+    """Also text that an agent wrote itself, which would be shown once it is accepted."""
+    team = RedTeam(tmp_path, "curated")
+    origin = Origin("agent", "tool", trust, session=KEY, source="page")
+    with team.open_memory() as memory:
+        memory.append(OWN_NOTE)
+        for number, case in enumerate(cases_of(BY_NAME["long-term"])):
+            door = case.door._replace(
+                plant=lambda memory, _folder, _number, text: memory.append(
+                    text, to="MEMORY.md", origin=origin
+                )
+            )
+            plant_through(door, memory, tmp_path, number, case.text)
+            team.planted.append(case)
+        memory.sync()
+        assert team.waiting(memory), "the texts are in proposals"
+        assert not team.kept(memory)
+        for builder in HERE:
+            prompts = builder.build(memory, QUESTION)
+            assert not team.reached(prompts), builder.name
 
 
 @pytest.mark.parametrize("door", DOORS, ids=lambda door: door.name)
@@ -140,4 +167,5 @@ def test_the_numbers_that_are_published_are_those_of_a_run() -> None:
     assert result["doors"] == [door.name for door in DOORS]
     assert result["texts"] == [attack.name for attack in ATTACKS]
     assert result["prompts"] == [builder.name for builder in PROMPTS]
-    assert result["planted"] == len(DOORS) * len(ATTACKS)
+    assert result["reviews"] == list(REVIEWS)
+    assert result["planted"] == len(DOORS) * len(ATTACKS) * len(REVIEWS)

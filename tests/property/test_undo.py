@@ -11,7 +11,7 @@ from typing import NamedTuple
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from clawmark.engine.versions.recorder import Recorder
+from clawmark.engine.versions.recorder import VersionRecorder
 from clawmark.engine.versions.workspace_history import WorkspaceHistory
 from clawmark.history.history import History
 from clawmark.history.journal import Journal
@@ -81,7 +81,7 @@ class Scene:
             str(self.root), lock_dir=str(state / "locks"), journal=lambda: self.journal
         )
         history = History(str(state / "history.git"))
-        recorder = Recorder(self.workspace, history.folder, lambda: history)
+        recorder = VersionRecorder(self.workspace, history.folder, lambda: history)
         self.history = WorkspaceHistory(
             workspace=self.workspace,
             history=history,

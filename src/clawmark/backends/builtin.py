@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from clawmark.backends.background import Background
     from clawmark.engine.search.legs import Asked
     from clawmark.engine.versions.background_recorder import BackgroundRecorder
-    from clawmark.engine.versions.recorder import Recorder
+    from clawmark.engine.versions.recorder import VersionRecorder
     from clawmark.model.documents import Excerpt
     from clawmark.model.reports import Probe, Status
     from clawmark.model.sync_report import Progress, SyncReport
@@ -66,7 +66,7 @@ class BuiltinBackend:
         background: bool = False,
         debounce: float = 1.5,
         interval: float = 0.0,
-        make_recorder: Callable[[], Recorder | None] | None = None,
+        make_recorder: Callable[[], VersionRecorder | None] | None = None,
         is_recorded: Callable[[Scan], bool] = lambda _: False,
     ) -> None:
         """`make_recorder` makes what records the versions of the files, when that is needed;

@@ -29,7 +29,7 @@ from clawmark.workspace.bootstrap import RITUAL
 from clawmark.workspace.guard import Folder, open_root, reason_of, shown, split_relative
 from clawmark.workspace.places import is_markdown
 from clawmark.workspace.read import absent, decode, excerpt, read_bytes
-from clawmark.workspace.recording import Recorder
+from clawmark.workspace.recording import WriteRecorder
 from clawmark.workspace.write_lock import locked
 
 MAX_WRITTEN_CHARS = 100_000
@@ -61,7 +61,7 @@ class FileTools:
         self._lock_dir = lock_dir
         self._workspace = workspace
         """Records changes, and keeps those of memory files that the user has to accept first."""
-        self._recorder = workspace.recorder if workspace is not None else Recorder(None)
+        self._recorder = workspace.recorder if workspace is not None else WriteRecorder(None)
         self._origin = origin
         self._seen: dict[str, str] = {}
         """The hash of each file in the version that the model has seen in full."""

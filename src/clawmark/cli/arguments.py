@@ -27,7 +27,6 @@ SHORT = {
     "--session": "-s",
     "--time": "-t",
     "--count": "-n",
-    "--lines": "-n",
     "--max-results": "-n",
     "--patch": "-p",
     "--yes": "-y",

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from clawmark.cli.as_json import error_as_json
-from clawmark.model.errors import ClawmarkError, advice
+from clawmark.model.errors import ClawmarkError, FilterError, advice
 
 if TYPE_CHECKING:
     from clawmark.model.values import Degraded
@@ -120,10 +120,15 @@ def report(error: ClawmarkError, *, as_json: bool) -> int:
             return error.exit_code
         except (ClawmarkError, Stopped):
             pass  # standard output cannot be written, so use standard error
-    _note(f"clawmark: {plain(error.message)}")
+    _note(f"clawmark: {plain(_with_flags(error, error.message))}")
     if error.hint:
-        _note(f"  {plain(error.hint)}")
+        _note(f"  {plain(_with_flags(error, error.hint))}")
     return error.exit_code
+
+
+def _with_flags(error: ClawmarkError, text: str) -> str:
+    """Return a text about the argument of a search with its name on the command line."""
+    return text.replace("asOf", "--as-of") if isinstance(error, FilterError) else text
 
 
 def report_unexpected(error: Exception, *, as_json: bool) -> int:
@@ -141,7 +146,7 @@ def report_unexpected(error: Exception, *, as_json: bool) -> int:
         where = f" ({error.filename})" if error.filename else ""
         known = ClawmarkError(
             f"The operating system reported: {error.strerror or error}{where}.",
-            hint=advice(error, ""),
+            hint=advice(error, "Check that it exists and that you may write to it, and try again."),
         )
     else:
         what = f"{type(error).__name__}: {str(error)[:300]}"

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from clawmark.backends.base import MemoryBackend
     from clawmark.engine.search.rerank import RerankStep
     from clawmark.engine.sync.media import MediaSync
-    from clawmark.engine.versions.recorder import Recorder
+    from clawmark.engine.versions.recorder import VersionRecorder
     from clawmark.engine.versions.workspace_history import WorkspaceHistory
     from clawmark.history.journal import Journal
     from clawmark.history.tombstones import Tombstones
@@ -167,11 +167,13 @@ def make_tombstones(places: Places) -> Tombstones:
     return made
 
 
-def make_recorder(places: Places, settings: Settings, workspace: Workspace) -> Recorder | None:
+def make_recorder(
+    places: Places, settings: Settings, workspace: Workspace
+) -> VersionRecorder | None:
     """Return what records the versions of a workspace; None if that is switched off."""
     # Imported here: a search records nothing.
     versions = import_module("clawmark.composition.versions")
-    made: Recorder | None = versions.make_recorder(places, settings, workspace)
+    made: VersionRecorder | None = versions.make_recorder(places, settings, workspace)
     return made
 
 

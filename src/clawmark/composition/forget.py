@@ -12,7 +12,8 @@ from clawmark.agent.consolidation.usage import UsageCounts
 from clawmark.agent.forget.own import find_own, forget_own
 from clawmark.agent.forget.parts import ForgetParts
 from clawmark.agent.forget.plan import make_plan
-from clawmark.agent.forget.run import finish_interrupted, forget
+from clawmark.agent.forget.run import finish_interrupted as finish
+from clawmark.agent.forget.run import forget
 from clawmark.agent.forget.values import ForgetPlan, ForgetReport, Selection
 from clawmark.agent.plugins.lancedb.settings import read_settings
 from clawmark.agent.session.setup import model_name
@@ -24,7 +25,7 @@ from clawmark.composition.records import as_of_folder, make_journal
 from clawmark.composition.usage import usage_file
 from clawmark.embed.services.remote import RemoteEmbedder
 from clawmark.history.history import History
-from clawmark.model.errors import ClawmarkError, ConfigError, TombstonesDamaged
+from clawmark.model.errors import ClawmarkError, ConfigError, TombstonesDamaged, reason_of
 from clawmark.model.reports import Finding
 from clawmark.store.sqlite.store import SqliteStore
 
@@ -43,6 +44,7 @@ __all__ = [
     "make_plan",
 ]
 
+_LOG = logging.getLogger("clawmark.forget")
 LANCEDB = "memory-lancedb"
 
 
@@ -74,13 +76,21 @@ def make_parts(memory: Memory, store: SqliteStore, sync_index: Callable[[], obje
     )
 
 
+def finish_interrupted(parts: ForgetParts) -> None:
+    """Finish what a killed process has begun to forget, and say so."""
+    report = finish(parts)
+    if report is not None:
+        _LOG.warning("%s", " ".join(("An interrupted forget was finished.", *report.unreachable)))
+
+
 def finish_or_log(parts: ForgetParts) -> None:
     """Finish an interrupted forget for a command that does something else."""
     try:
         finish_interrupted(parts)
-    except ClawmarkError as error:
-        logging.getLogger("clawmark.forget").warning(
-            "an interrupted forget is not finished: %s", error.message
+    except (ClawmarkError, OSError) as error:
+        _LOG.warning(
+            "An interrupted forget is not finished: %s. The next command tries again.",
+            reason_of(error),
         )
 
 

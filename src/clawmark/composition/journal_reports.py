@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 
-from clawmark.composition.records import JOURNAL_FACT
+from clawmark.composition.records import JOURNAL_FACT, accept_journal
 from clawmark.engine.maintenance.listing import matcher
 from clawmark.engine.parts import IndexParts
 from clawmark.history.journal import Journal, entry_hash
@@ -16,6 +15,8 @@ from clawmark.system.shared_counts import read_counts
 from clawmark.text.entry_content import split_entries
 from clawmark.text.filters import make_filters
 from clawmark.workspace import Workspace
+
+COMPLETE = "Memory is complete; only where its older entries came from is not known."
 
 
 def read_log(
@@ -59,20 +60,22 @@ def _texts(workspace: Workspace, path: str) -> dict[str, str]:
     return {entry_hash(entry): entry for _, _, entry in entries}
 
 
-def journal_findings(journal: Journal, parts: IndexParts) -> list[Finding]:
-    """Return what is wrong with the journal."""
+def journal_findings(journal: Journal, parts: IndexParts, *, fix: bool = False) -> list[Finding]:
+    """Return what is wrong with the journal; `fix` accepts the loss of an earlier one."""
     findings = list[Finding]()
-    step = "Memory is complete; only where its older entries came from is not known."
-    if _has_had_journal(parts) and not os.path.exists(journal.path):
-        findings.append(Finding("problem", f"The journal {journal.path} is missing.", step))
     try:
         damaged = journal.damaged_lines()
+        lost = "" if damaged else _loss(journal, parts)
     except ClawmarkError as error:
-        return [*findings, Finding("problem", error.message, error.hint)]
+        return [Finding("problem", error.message, error.hint)]
+    if lost:
+        is_fixed = fix and _accept(journal, parts)
+        step = f"{COMPLETE} `clawmark doctor --fix` goes on without it."
+        findings.append(Finding("problem", lost, "" if is_fixed else step, fixed=is_fixed))
     if damaged:
         lines = "1 damaged line" if damaged == 1 else f"{damaged:,} damaged lines"
         what = f"The journal {journal.path} has {lines}."
-        findings.append(Finding("problem", what, step))
+        findings.append(Finding("problem", what, COMPLETE))
     failed = read_counts(parts.counts.path).get("journalErrors") if parts.counts else None
     if failed is not None:
         what = f"Writes that the journal could not record: {failed.times:,}."
@@ -82,10 +85,26 @@ def journal_findings(journal: Journal, parts: IndexParts) -> list[Finding]:
     return findings
 
 
-def _has_had_journal(parts: IndexParts) -> bool:
-    """Whether the index knows of a journal; False if the index cannot be read either."""
+def _loss(journal: Journal, parts: IndexParts) -> str:
+    """Say that the journal which the index knows was lost; empty if it is still there, and if the
+    index cannot be read either."""
     try:
         with parts.store.snapshot() as snapshot:
-            return bool(snapshot.facts(JOURNAL_FACT))
+            fact = snapshot.facts(JOURNAL_FACT)
     except ClawmarkError:
+        return ""
+    name = journal.identity
+    if not fact or (name and name == fact.get("id", name)):
+        return ""
+    if not name:
+        return f"The journal {journal.path} is missing."
+    begins = journal.begins[:16].replace("T", " ")
+    return f"The journal {journal.path} was lost; the present one begins at {begins}."
+
+
+def _accept(journal: Journal, parts: IndexParts) -> bool:
+    try:
+        accept_journal(parts.store, journal)
+    except ClawmarkError:  # `doctor` reports an index that cannot be written
         return False
+    return True

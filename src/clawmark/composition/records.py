@@ -11,14 +11,14 @@ from clawmark.composition import make_clock
 from clawmark.config.paths import Places
 from clawmark.config.schema import Settings
 from clawmark.history.journal import Journal, entries_between, entry_hashes
-from clawmark.model.errors import ClawmarkError, WorkspaceError
+from clawmark.model.errors import ClawmarkError, WorkspaceError, reason_of
 from clawmark.model.provenance import JournalRecord, Provenance
 from clawmark.model.values import Hit, is_in_workspace
 from clawmark.store.base import IndexStore
 from clawmark.workspace import Workspace
 
 JOURNAL_FACT = "journal"
-"""The name of the fact in the index that there is a journal."""
+"""The name of the fact in the index which journal there is: its path and its identity."""
 BUSY = timedelta(minutes=1)
 """A write that began less than this ago may still be going on."""
 _WHOLE = 1 << 40
@@ -82,13 +82,21 @@ def _has_happened(workspace: Workspace, record: JournalRecord) -> bool:
 
 
 def _note_journal(store: IndexStore, journal: Journal) -> None:
-    """Note in the index that there is a journal, so that its loss is noticed."""
+    """Note in the index which journal there is, so that its loss is noticed.
+
+    Another journal is not noted in its place: `accept_journal` does that when the user asks."""
     with store.snapshot() as snapshot:
-        if snapshot.facts(JOURNAL_FACT):
+        if snapshot.facts(JOURNAL_FACT).get("id"):
             return
-    if os.path.exists(journal.path):
-        with store.transaction() as transaction:
-            transaction.set_facts(JOURNAL_FACT, {"path": journal.path})
+    if journal.identity:
+        accept_journal(store, journal)
+
+
+def accept_journal(store: IndexStore, journal: Journal) -> None:
+    """Note in the index the journal that there is now; a lost one is not reported any more."""
+    name = journal.identity
+    with store.transaction() as transaction:
+        transaction.set_facts(JOURNAL_FACT, {"path": journal.path, "id": name} if name else {})
 
 
 # --- Where hits came from ---
@@ -121,4 +129,4 @@ def _origin(workspace: Workspace, journal: Journal, hit: Hit) -> Provenance | No
 def _warn(message: str, error: Exception) -> None:
     # Imported here: nothing is logged unless the journal fails.
     logger = import_module("logging").getLogger("clawmark.journal")
-    logger.warning("%s: %s", message, error)
+    logger.warning("%s: %s.", message, reason_of(error))

@@ -247,9 +247,9 @@ class Upkeep:
         problems = " ".join(finding.what for finding in self._journal_findings())
         return self.slot.complete_status(status._replace(journal=problems))
 
-    def _journal_findings(self) -> list[reports.Finding]:
+    def _journal_findings(self, *, fix: bool = False) -> list[reports.Finding]:
         found: list[reports.Finding] = _journal_functions().journal_findings(
-            self.journal, self._parts
+            self.journal, self._parts, fix=fix
         )
         return found
 
@@ -284,7 +284,7 @@ class Upkeep:
         about_history = composition.history_findings(self.places, self.settings, fix=fix)
         return [
             *found,
-            *self._journal_findings(),
+            *self._journal_findings(fix=fix),
             *self.slot.findings(),
             *about_history,
             *_forget_functions().findings(self.places),

@@ -12,7 +12,7 @@ from clawmark.composition import event_counts, history_folder
 from clawmark.composition.records import as_of_folder, make_journal
 from clawmark.config.paths import Places
 from clawmark.config.schema import Settings
-from clawmark.engine.versions.recorder import Recorder, set_aside
+from clawmark.engine.versions.recorder import VersionRecorder, set_aside
 from clawmark.model.errors import ClawmarkError, HistoryDamaged
 from clawmark.model.reports import Finding
 from clawmark.workspace import Workspace
@@ -37,11 +37,13 @@ def open_history(places: Places, settings: Settings) -> History:
     return opened
 
 
-def make_recorder(places: Places, settings: Settings, workspace: Workspace) -> Recorder | None:
+def make_recorder(
+    places: Places, settings: Settings, workspace: Workspace
+) -> VersionRecorder | None:
     """Return what records a workspace; None if the settings say that nothing is recorded."""
     if not settings.history.enabled:
         return None
-    return Recorder(
+    return VersionRecorder(
         workspace=workspace,
         folder=history_folder(places),
         open_history=lambda: open_history(places, settings),
@@ -93,9 +95,8 @@ def _examine(places: Places, settings: Settings, folder: str, *, fix: bool) -> F
             return Finding(level="problem", what=error.message, next_step=error.hint)
         what = f"{error.message} It was set aside as {set_aside(folder)}."
         return Finding(level="problem", what=what, next_step="", fixed=True)
-    except (ClawmarkError, OSError) as error:
-        what = f"The history in {folder} cannot be read: {error}."
-        return Finding(level="problem", what=what, next_step="Check its permissions.")
+    except ClawmarkError as error:
+        return Finding(level="problem", what=error.message, next_step=error.hint)
     return Finding(level="ok", what=f"The history is sound (versions: {count:,}).", next_step="")
 
 

@@ -19,6 +19,8 @@ from clawmark.history.recorded_files import NOTHING, RecordedFiles, state_of
 from clawmark.history.repository import (
     Repository,
     Version,
+    available,
+    damaged,
     finish_replacement,
     remove_leftovers,
 )
@@ -346,6 +348,7 @@ class History:
         return True
 
     def _opened(self) -> Repository | None:
+        self._check_place()
         if not self.exists and not os.path.isdir(f"{self.folder}.old"):
             return None
         if not self.exists:
@@ -353,24 +356,30 @@ class History:
                 pass  # an interrupted replacement is finished
         return Repository(self.folder)
 
+    def _check_place(self) -> None:
+        if os.path.lexists(self.folder) and not self.exists:
+            raise damaged(self.folder)  # another file has its name
+
     @contextmanager
     def _locked(self, seconds: float) -> Iterator[Repository | None]:
-        make_private_folder(os.path.dirname(self.folder))
-        descriptor = file_lock.acquire(f"{self.folder}.lock", seconds)
-        if descriptor is None:
-            yield None
-            return
-        busy = f"{self.folder}.busy"
-        try:
-            finish_replacement(self.folder)
-            if os.path.exists(busy):  # a process was killed while it changed the repository
-                remove_leftovers(self.folder)
-            os.close(open_private(busy, os.O_WRONLY | os.O_CREAT))
-            with closing(Repository(self.folder)) as repository:
-                yield repository
-            os.unlink(busy)
-        finally:
-            file_lock.release(descriptor)
+        with available(self.folder):
+            make_private_folder(os.path.dirname(self.folder))
+            descriptor = file_lock.acquire(f"{self.folder}.lock", seconds)
+            if descriptor is None:
+                yield None
+                return
+            busy = f"{self.folder}.busy"
+            try:
+                self._check_place()
+                finish_replacement(self.folder)
+                if os.path.exists(busy):  # a process was killed while it changed the repository
+                    remove_leftovers(self.folder)
+                os.close(open_private(busy, os.O_WRONLY | os.O_CREAT))
+                with closing(Repository(self.folder)) as repository:
+                    yield repository
+                os.unlink(busy)
+            finally:
+                file_lock.release(descriptor)
 
 
 def _added(

@@ -3,7 +3,8 @@
 It is a file of JSON lines in the state folder. Each write appends a line before it changes a memory
 file, so that text from outside never exists without its label, and a second line when it is done.
 Entries are found by the hash of their content, which follows a line that is moved to another file.
-Losing the journal loses labels, never memory; damaged lines are skipped and counted."""
+A journal has an identity, so that one which was lost and begun again is noticed. Losing the journal
+loses labels, never memory; damaged lines are skipped and counted."""
 
 from __future__ import annotations
 
@@ -19,12 +20,14 @@ from typing import Any, NamedTuple
 
 from clawmark.history.entry_index import HASH_DIGITS, EntryIndex, lines_from, parse_object
 from clawmark.history.record_lines import (
+    identity_of,
     is_open,
     is_outcome,
     outcome_id,
     read_record,
     set_fields,
     with_outcome,
+    write_identity,
     write_record,
 )
 from clawmark.model.errors import ClawmarkError, advice
@@ -249,6 +252,18 @@ class Journal:
         )
 
     @property
+    def identity(self) -> str:
+        """The id of the first record that was ever written to this journal; empty if there is no
+        record. A rewrite keeps it."""
+        return next(filter(None, map(identity_of, self._lines())), "")
+
+    @property
+    def begins(self) -> str:
+        """The time of the oldest record; empty if there is none."""
+        records = map(read_record, self._lines())
+        return next((record.time for record in records if record is not None), "")
+
+    @property
     def version(self) -> tuple[int, int]:
         """Changes when the journal does: the inode and the size of its file."""
         try:
@@ -286,8 +301,9 @@ class Journal:
             if not os.path.exists(self.path):
                 return
             decided = map(decide, self.records())
-            kept = [record for record in decided if record is not None]
-            lines = "".join(f"{write_record(record)}\n" for record in kept)
+            kept = [write_record(record) for record in decided if record is not None]
+            identity = [write_identity(name)] if (name := self.identity) else []
+            lines = "".join(f"{line}\n" for line in (*identity, *kept))
             new = f"{self.path}.new"
             with open(open_private(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as file:
                 file.write(lines.encode())

@@ -19,6 +19,17 @@ _ACTORS, _KINDS = frozenset(get_args(Actor)), frozenset(get_args(Kind))
 _ACTIONS = frozenset(get_args(Action))
 
 
+def identity_of(values: dict[str, Any]) -> str:
+    """Return the identity of a journal by its first line: a rewritten one begins with a line that
+    says it, another one has the id of its first record."""
+    return _text(values, "journal") or _text(values, "id")
+
+
+def write_identity(name: str) -> str:
+    """Return the first line of a rewritten journal."""
+    return json.dumps({"journal": name}, separators=(",", ":"))
+
+
 def is_open(values: dict[str, Any]) -> bool:
     """Whether a line is a record that does not say how the write ended."""
     is_ended = values.get("done") is True or values.get("written") is False

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import traceback
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha1
@@ -25,13 +26,14 @@ from dulwich.errors import (
     ObjectMissing,
     WrongObjectException,
 )
+from dulwich.file import _GitFile
 from dulwich.object_store import iter_tree_contents, tree_lookup_path
 from dulwich.objects import Blob, Commit, ObjectID, ShaFile, Tree
 from dulwich.pack import write_pack
 from dulwich.refs import Ref
 from dulwich.repo import Repo
 
-from clawmark.model.errors import HistoryDamaged
+from clawmark.model.errors import HistoryDamaged, HistoryUnavailable, advice
 from clawmark.system import private_files
 from clawmark.system.private_files import make_private_folder
 
@@ -74,10 +76,8 @@ class Repository:
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
-        try:
+        with _translated(folder):
             self._repo = _open(folder)
-        except (*DAMAGE, OSError) as error:
-            raise damaged(folder, error) from error
 
     def close(self) -> None:
         self._repo.close()
@@ -359,9 +359,9 @@ def _open(folder: str) -> Repo:
     return Repo(folder)
 
 
-def damaged(folder: str, error: Exception) -> HistoryDamaged:
+def damaged(folder: str) -> HistoryDamaged:
     return HistoryDamaged(
-        f"The history in {folder} cannot be read ({type(error).__name__}: {error}).",
+        f"The history in {folder} is damaged and cannot be read.",
         hint="`clawmark doctor --fix` sets it aside and starts a new one; memory files are not "
         "affected.",
     )
@@ -370,7 +370,33 @@ def damaged(folder: str, error: Exception) -> HistoryDamaged:
 @contextlib.contextmanager
 def _translated(folder: str) -> Iterator[None]:
     """Turn what a damaged repository raises into HistoryDamaged."""
+    with available(folder):
+        try:
+            yield
+        except (*DAMAGE, FileNotFoundError, NotADirectoryError) as error:
+            raise damaged(folder) from error
+
+
+@contextlib.contextmanager
+def available(folder: str) -> Iterator[None]:
+    """Turn other errors of the operating system into HistoryUnavailable."""
     try:
         yield
-    except DAMAGE as error:
-        raise damaged(folder, error) from error
+    except OSError as error:
+        _abort_writes(error)
+        reason = error.strerror or type(error).__name__
+        raise HistoryUnavailable(
+            f"The history in {folder} cannot be used: {reason}.",
+            hint=advice(error, "Check the permissions of this folder and of those around it."),
+        ) from error
+
+
+def _abort_writes(error: OSError) -> None:
+    """Close the files whose writing failed; dulwich would print a traceback for each of them when
+    they are collected."""
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        for value in tuple(frame.f_locals.values()):
+            if isinstance(value, _GitFile):
+                for _ in range(2):  # the first time closes the file and fails again
+                    with contextlib.suppress(OSError):
+                        value.abort()

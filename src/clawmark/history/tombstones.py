@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from clawmark.model.errors import ClawmarkError, TombstonesDamaged
+from clawmark.model.errors import ClawmarkError, TombstonesDamaged, reason_of
 from clawmark.system import shared_json
 from clawmark.text.forgetting import (
     FEWEST_WORDS,
@@ -148,8 +148,9 @@ class Tombstones:
                 phrase_words=tuple(one for one in words if isinstance(one, int) and one > 0),
             )
         except (OSError, ValueError) as error:
+            reason = reason_of(error) if isinstance(error, OSError) else "the file is damaged"
             raise TombstonesDamaged(
-                f"The list of forgotten texts {self.path} cannot be read: {error}.",
+                f"The list of forgotten texts {self.path} cannot be read: {reason}.",
                 hint="Restore the file, or delete it: then automatic writes may bring forgotten "
                 "texts back.",
             ) from error

@@ -121,11 +121,27 @@ TOOLS: dict[str, ToolInfo] = {
             "endLine": _INTEGER,
             "citation": _TEXT,
             "flags": _FLAGS,
+            "proposal": _TEXT,
+            "note": _TEXT,
         },
     ),
     "memory_recall": ToolInfo("Recall from memory", writes=False, answer={}),
     "memory_store": ToolInfo("Store in memory", writes=True, answer={}),
-    "memory_forget": ToolInfo("Forget", writes=True, answer={}, removes=True),
+    "memory_forget": ToolInfo(
+        "Forget",
+        True,
+        {
+            "forgotten": {"type": ["boolean", "string"]},  # memory-lancedb returns the text
+            "citations": {"type": "array", "items": _TEXT},
+            "files": _INTEGER,
+            "found": _INTEGER,
+            "id": _TEXT,
+            "candidates": {"type": "array", "items": {"type": "object"}},
+            "text": _TEXT,
+            "degraded": {"type": "object", "properties": {"reason": _TEXT, "fix": _TEXT}},
+        },
+        removes=True,
+    ),
     STATUS_TOOL: ToolInfo(
         "State of the memory",
         False,

@@ -23,6 +23,13 @@ def advice(error: OSError, otherwise: str) -> str:
     return _ADVICE.get(error.errno or 0, otherwise)
 
 
+def reason_of(error: Exception) -> str:
+    """Return why something failed as part of a sentence, without the words of the library."""
+    if isinstance(error, OSError):
+        return error.strerror or type(error).__name__
+    return str(error).rstrip(".")
+
+
 class ClawmarkError(Exception):
     """The base of all errors; `hint` is one sentence that says what to do next."""
 
@@ -204,6 +211,10 @@ class HistoryDamaged(ClawmarkError):
     """The history of the workspace cannot be read; the memory files are not affected."""
 
     exit_code = 5
+
+
+class HistoryUnavailable(ClawmarkError):
+    """The history of the workspace cannot be read or written now: a full disk, or permissions."""
 
 
 class TombstonesDamaged(ClawmarkError):

@@ -36,6 +36,9 @@ from clawmark.testing.red_team_doors import DOORS, Door, plant_through
 
 OWN_NOTE = "The heron nests by the old pier since the flood, as Ada said."
 """What the user wrote about the same subject."""
+REVIEWS = ("off", "curated")
+"""The values of `memory.review` that are attacked: text is written at once, or MEMORY.md waits for
+the user, and then the waiting text must not reach a prompt either."""
 
 
 class Case(NamedTuple):
@@ -65,10 +68,11 @@ CASES = tuple(case for door in DOORS for case in cases_of(door))
 
 
 class RedTeam:
-    """Plants texts, and looks for them."""
+    """Plants texts, and looks for them; `review` is the policy of the memory that it opens."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, review: str = "off") -> None:
         self.folder = folder
+        self.review = review
         self.planted: list[Case] = []
 
     def open_memory(self) -> Memory:
@@ -84,7 +88,7 @@ class RedTeam:
             embedder=HashingEmbedder(),
             overrides={
                 "memorySearch.sources": ["memory", "sessions"],
-                "memory.review": "off",  # text that waits for the user would attack nothing
+                "memory.review": self.review,
             },
         )
 
@@ -100,6 +104,11 @@ class RedTeam:
         memory.sync()
         found = memory.search(QUESTION, max_results=500, min_score=0.0).hits
         texts = [memory.read(hit.citation, max_chars=1 << 20).text for hit in found]
+        return [case for case in self.planted if found_in(texts, [case.canary])]
+
+    def waiting(self, memory: Memory) -> list[Case]:
+        """Return the planted cases that wait for the user in a proposal."""
+        texts = [hunk.new for proposal in memory.review.list() for hunk in proposal.hunks]
         return [case for case in self.planted if found_in(texts, [case.canary])]
 
     def reached(self, prompts: Iterable[str]) -> list[Case]:
@@ -132,9 +141,9 @@ class RedTeamSuite:
         anything: system prompt, recalled memory, context of a session that starts."""
         raise NotImplementedError
 
-    @pytest.fixture
-    def red_team(self, tmp_path: Path) -> RedTeam:
-        return RedTeam(tmp_path / "red-team")
+    @pytest.fixture(params=REVIEWS, ids=lambda review: f"review-{review}")
+    def red_team(self, tmp_path: Path, request: pytest.FixtureRequest) -> RedTeam:
+        return RedTeam(tmp_path / "red-team", request.param)
 
     @pytest.fixture
     def memory(self, red_team: RedTeam) -> Iterator[Memory]:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from clawmark.model.errors import ClawmarkError, WorkspaceError
+from clawmark.model.errors import ClawmarkError, WorkspaceError, reason_of
 from clawmark.model.provenance import (
     BY_USER,
     NO_BYTES,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from clawmark.system.counters import SharedCounts
 
 
-class Recorder:
+class WriteRecorder:
     """Opens the journal of a workspace for each write; without a journal it does nothing."""
 
     def __init__(
@@ -70,7 +70,7 @@ class Recording:
 
     def __init__(
         self,
-        recorder: Recorder,
+        recorder: WriteRecorder,
         origin: Origin,
         path: str,
         text: str,
@@ -140,7 +140,7 @@ class Recording:
         if self._origin.trust == "external" or self._outside:
             raise WorkspaceError(
                 f"{self._path} was not written: the journal cannot record that the text came from "
-                f"outside ({_reason(error)}).",
+                f"outside ({reason_of(error)}).",
                 hint="Check the state folder and its disk, then try again.",
             ) from error
 
@@ -149,10 +149,6 @@ class Recording:
             self._recorder.counts.add("journalErrors")
         # Imported here: a write that is recorded logs nothing.
         logger = import_module("logging").getLogger("clawmark.journal")
-        logger.warning("The journal has no record of a write to %s: %s", self._path, _reason(error))
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, OSError):
-        return error.strerror or type(error).__name__
-    return str(error).rstrip(".")
+        logger.warning(
+            "The journal has no record of a write to %s: %s", self._path, reason_of(error)
+        )

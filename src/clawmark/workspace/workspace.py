@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         WriteReview,
     )
     from clawmark.system.counters import SharedCounts
-    from clawmark.workspace.recording import Recorder
+    from clawmark.workspace.recording import WriteRecorder
     from clawmark.workspace.transcripts.files import TranscriptFiles
 
 
@@ -212,9 +212,9 @@ class Workspace(WorkspaceReader):
             return texts
 
     @property
-    def recorder(self) -> Recorder:
+    def recorder(self) -> WriteRecorder:
         """Records writes in the journal, for code that changes files of the workspace itself."""
-        made: Recorder = import_module("clawmark.workspace.recording").Recorder(
+        made: WriteRecorder = import_module("clawmark.workspace.recording").WriteRecorder(
             self._journal, self._counts
         )
         return made

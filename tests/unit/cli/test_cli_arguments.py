@@ -220,6 +220,26 @@ def test_the_overview_names_every_verb_and_fits_80_columns(
     assert max(len(line) for line in text.splitlines()) <= 80
 
 
+@pytest.mark.parametrize("verb", VERBS)
+def test_the_help_of_every_verb_fits_80_columns(
+    verb: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main([verb, "--help"]) == 0
+    wide = [line for line in capsys.readouterr().out.splitlines() if len(line) > 80]
+    assert not wide
+
+
+def test_n_is_a_number_in_every_verb(capsys: pytest.CaptureFixture[str]) -> None:
+    for verb in VERBS:
+        assert main([verb, "--help"]) == 0
+        text = capsys.readouterr().out
+        assert "-n CITATION" not in text
+    assert main(["get", "MEMORY.md", "-n", "x"]) == 2
+    assert "must be a whole number" in capsys.readouterr().err
+    assert main(["forget", "-n", "memory/2026-11-15.md#L3"]) == 2
+
+
 def test_without_a_verb_the_overview_and_an_error_are_printed(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

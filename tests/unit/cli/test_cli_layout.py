@@ -7,6 +7,8 @@ import os
 import pytest
 
 from clawmark.cli import layout, output
+from clawmark.cli.commands import ls, recent
+from clawmark.model.documents import MemoryEntry, MemoryFile
 
 
 def test_lines_are_wrapped_at_blanks() -> None:
@@ -153,3 +155,20 @@ def test_a_line_is_cut_to_its_display_width() -> None:
     assert layout.fitted("\x1b[31mred\x1b[0m", 3) == "\x1b[31mred\x1b[0m"
     assert layout.fitted("\x1b[31mred line\x1b[0m", 4) == "\x1b[31mred…\x1b[0m"
     assert layout.fitted("漢字漢字", 5) == "漢字…"
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_listed_files_and_entries_fit_a_narrow_terminal(width: int) -> None:
+    path = "memory/projects/a-very-long-name-of-a-project-in-the-harbour.md"
+    file = MemoryFile(path=path, size=98_304, changed="2026-11-16T16:47:00", entries=1234)
+    entry = MemoryEntry(
+        path="MEMORY.md",
+        start_line=3,
+        end_line=3,
+        day="2026-11-16",
+        is_dated=False,
+        heading="",
+        text="- The launch is in March, 漢字漢字漢字, after the review of the whole committee.",
+    )
+    for line in (*ls.listing((file,), width), *recent.entry_lines((entry,), width)):
+        assert layout.cells(line) <= width, line

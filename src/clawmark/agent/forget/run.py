@@ -75,7 +75,7 @@ def forget(parts: ForgetParts, plan: ForgetPlan) -> ForgetReport:
         shared_json.save(parts.intent_path, fields, durable=True)
         sync_folder(parts.agent_folder)
         report = _run(parts, Intent(**fields))
-    return report._replace(unreachable=plan.unreachable)
+    return report._replace(unreachable=(*plan.unreachable, *report.unreachable))
 
 
 def finish_interrupted(parts: ForgetParts) -> ForgetReport | None:

@@ -21,8 +21,9 @@ from clawmark.agent.heartbeat.state import remove_seen
 from clawmark.agent.session.session import SessionStore
 from clawmark.backends.as_of.kept import forget_as_of
 from clawmark.engine.maintenance.sources import remove_source
+from clawmark.history.history import set_aside
 from clawmark.history.tombstones import Tombstones
-from clawmark.model.errors import ClawmarkError, NotText
+from clawmark.model.errors import ClawmarkError, HistoryDamaged, NotText
 from clawmark.model.provenance import NO_BYTES, JournalRecord, Origin
 from clawmark.store.sqlite.upkeep.erasing import erase_deleted
 from clawmark.system import shared_json
@@ -219,11 +220,16 @@ def change_history(parts: ForgetParts, erasure: Erasure, report: ForgetReport) -
             return None
         return _without(data, erasure.in_file(path)) or None
 
-    history = parts.history
-    is_due = any(change(path, data) != data for _, path, data in history.contents())
-    if is_due or history.has_leftovers:
-        history.rewrite(change)
     forget_as_of(parts.as_of_folder)
+    history = parts.history
+    try:
+        is_due = any(change(path, data) != data for _, path, data in history.contents())
+        if is_due or history.has_leftovers:
+            history.rewrite(change)
+    except HistoryDamaged as error:  # since the plan was made; what it holds cannot be removed
+        aside = set_aside(history.folder)
+        sentence = f"{error.message} It was set aside as {aside}: delete it, it may hold the text."
+        return report._replace(unreachable=(*report.unreachable, sentence))
     return report._replace(history_rewritten=is_due)
 
 

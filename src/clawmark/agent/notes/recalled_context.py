@@ -20,7 +20,7 @@ from clawmark.workspace.daily import daily_path
 
 READING = ("memory_search", "memory_get")
 """Tools whose results are memory; hosts prefix the names (`mcp__clawmark__memory_search`)."""
-_MEMORY = (*READING, "memory_append", "memory_status")
+_MEMORY = (*READING, "memory_append", "memory_forget", "memory_status")
 _CALLS = (
     "toolCall",
     "tool_use",

@@ -10,11 +10,12 @@ from clawmark.cli.output import emit, one_line, say
 EXAMPLES = """\
 examples:
   clawmark completion bash > ~/.local/share/bash-completion/completions/clawmark
-  clawmark completion zsh > ~/.zfunc/_clawmark      # with fpath+=~/.zfunc before compinit
+  clawmark completion zsh > ~/.zfunc/_clawmark      # and fpath+=~/.zfunc
   clawmark completion fish > ~/.config/fish/completions/clawmark.fish
 
-For the running shell only: eval "$(clawmark completion bash)". The scripts call
-`clawmark completion SHELL -- WORDS` for every TAB, so they need no update with Clawmark."""
+In ~/.zshrc, `fpath+=~/.zfunc` stands before `compinit`. For the running shell
+only: eval "$(clawmark completion bash)". The scripts call `clawmark completion
+SHELL -- WORDS` for every TAB, so they need no update with Clawmark."""
 
 BASH = r"""# Completion of clawmark in bash.
 _clawmark() {

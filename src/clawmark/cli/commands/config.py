@@ -28,16 +28,18 @@ EXAMPLES = """\
 examples:
   clawmark config list                # every setting, its value and its origin
   clawmark config get query.maxResults
-  clawmark config path                # where configuration, state, workspace and index are
-  clawmark config schema              # every key, what it may hold and what it does
+  clawmark config path                # the files and folders in use
+  clawmark config schema              # every key and what it does
   clawmark config set query.maxResults 8
   clawmark config set sources memory,sessions
-  clawmark config set remote.apiKey -         # reads the value from standard input
+  clawmark config set remote.apiKey -    # reads it from standard input
   clawmark config unset query.maxResults
-  clawmark config edit                # in $VISUAL or $EDITOR, checked before it is written
+  clawmark config edit                # in $VISUAL or $EDITOR
 
-`set` and `unset` change one value of the configuration file and keep its comments and layout. With
---agent, a setting of memory search belongs to the entry of that agent, if the file has one."""
+`set` and `unset` change one value of the configuration file and keep its
+comments and layout. With --agent, a setting of memory search belongs to the
+entry of that agent, if the file has one. `edit` checks the file before it is
+written."""
 
 
 INTERMIXED = True

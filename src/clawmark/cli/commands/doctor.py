@@ -20,7 +20,7 @@ examples:
   clawmark doctor
   clawmark doctor --fix
   clawmark doctor --contradictions   # statements that cannot both be true
-  clawmark doctor --probe   # embeds one word with the provider and tries the vector engine
+  clawmark doctor --probe            # embeds one word, tries the vector engine
 
 The exit code is 1 if a problem remains, or a contradiction is found."""
 

@@ -21,11 +21,11 @@ from clawmark.model.values import parse_citation
 EXAMPLES = """\
 examples:
   clawmark edit MEMORY.md
-  clawmark edit memory/2026-11-15.md#L12      # opens vi, nano, emacs and their kin at line 12
+  clawmark edit memory/2026-11-15.md#L12   # at line 12, in vi, nano, emacs
   EDITOR='code --wait' clawmark edit memory/projects/ferry.md
 
-The editor is $VISUAL or $EDITOR. If the file changes while you edit it, it is not overwritten: your
-edited copy is kept, and the message says where."""
+The editor is $VISUAL or $EDITOR. If the file changes while you edit it, it is
+not overwritten: your edited copy is kept, and the message says where."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:

@@ -31,13 +31,13 @@ FIGURES = ("recall_1", "recall_3", "recall_6", "mrr", "seen")
 
 EXAMPLES = """\
 examples:
-  clawmark eval --make questions.jsonl -n 50      # a model writes questions; correct them
+  clawmark eval --make questions.jsonl -n 50   # a model writes the questions
   clawmark eval questions.jsonl
   clawmark eval questions.jsonl --set query.minScore=0.2
   clawmark eval questions.jsonl --against other.json
 
-Each line of the file: {"question": "…", "path": "memory/2026-02-24.md#L3-L5"}; "text" can replace
-"path"."""
+Each line of the file: {"question": "…", "path": "memory/2026-02-24.md#L3-L5"};
+"text" can replace "path". Correct what a model wrote."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:

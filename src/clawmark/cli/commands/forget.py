@@ -37,8 +37,8 @@ examples:
   clawmark forget --path memory/2026-11-15-garage.md
   clawmark forget --lines memory/2026-11-15.md#L3-L9
   clawmark forget --session 1f0c2a64-6f3e-4c0c-9d5e-2a1b7f3e9c11
-  clawmark forget --source chatgpt            # an import, or an added folder
-  clawmark forget --since 2026-11-14          # what agents have written since then
+  clawmark forget --source chatgpt      # an import, or an added folder
+  clawmark forget --since 2026-11-14    # what agents have written since then
 
 The plan lists every place. After you confirm it, the text is removed from all
 of them, and imports, flushes, notes, capture and curation do not bring it back.
@@ -120,6 +120,7 @@ def _carry_out(memory: Memory, plan: ForgetPlan, args: Namespace) -> int:
         emit({"done": True, **_plan_as_json(plan), "report": as_json(report)})
     else:
         say("\n".join(wrap(_summary(report), columns())))
+        _say_unreachable(report.unreachable[len(plan.unreachable) :])  # found since the plan
     return 0
 
 

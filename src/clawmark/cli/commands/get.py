@@ -26,7 +26,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--as-of", type=some_text, metavar="DAY", help="print the file as it was on this day"
     )
-    parser.add_argument("--lines", type=count(1, 10**9), metavar="N", help="how many lines")
+    parser.add_argument("-n", "--lines", type=count(1, 10**9), metavar="N", help="how many lines")
 
 
 def run(args: Namespace) -> int:

@@ -14,7 +14,7 @@ from clawmark.cli.output import emit, note, paint, plain, say
 
 EXAMPLES = """\
 examples:
-  clawmark heartbeat            # HEARTBEAT_OK, a message, or a diff of MEMORY.md
+  clawmark heartbeat            # HEARTBEAT_OK, a message, or a diff
   clawmark heartbeat --apply    # on a terminal: ask, and write the changes
   clawmark heartbeat --quiet    # for cron: print nothing if nothing is to do
 

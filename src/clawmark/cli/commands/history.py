@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from datetime import datetime
@@ -11,7 +12,17 @@ from typing import NamedTuple
 from clawmark.cli.arguments import count, some_text
 from clawmark.cli.layout import fitted, plural
 from clawmark.cli.open_memory import open_memory
-from clawmark.cli.output import columns, emit, note, one_line, paint, place, say, say_diff
+from clawmark.cli.output import (
+    columns,
+    emit,
+    is_terminal,
+    note,
+    one_line,
+    paint,
+    place,
+    say,
+    say_diff,
+)
 from clawmark.engine.versions.workspace_history import HistoryEntry, WorkspaceHistory
 from clawmark.history.history import count_changed_lines
 from clawmark.memory import Memory
@@ -114,13 +125,18 @@ def _show(
     who = writers(entry.writers)
     head = f"{paint(entry.version.id[:SHORT_ID], 'cyan')}  {when:%Y-%m-%d %H:%M}"
     if is_one_file:
-        say("  ".join(filter(None, (head, _numbers(files[0]), paint(who, "dim")))))
+        _say_fitted("  ".join(filter(None, (head, _numbers(files[0]), paint(who, "dim")))))
         return
-    say("  ".join(filter(None, (head, paint(who, "dim")))))
+    _say_fitted("  ".join(filter(None, (head, paint(who, "dim")))))
     for file in files[:SHOWN_FILES]:
-        say(f"  {_numbers(file)}  {place(file.path)}")
+        _say_fitted(f"  {_numbers(file)}  {place(file.path)}")
     if len(files) > SHOWN_FILES:
         say(paint(f"  … and {plural(len(files) - SHOWN_FILES, 'more file')}", "dim"))
+
+
+def _say_fitted(line: str) -> None:
+    """Print a line, cut to the width of a terminal; whole if it goes to a file."""
+    say(fitted(line, columns()) if is_terminal(sys.stdout) else line)
 
 
 def _show_replaced(pairs: Sequence[tuple[str, str]], until: datetime) -> None:

@@ -25,7 +25,8 @@ examples:
   clawmark hook claude-code SessionStart < event.json
   clawmark hook codex UserPromptSubmit --items 5
 
-`clawmark install claude-code` and `clawmark install codex` register these for you."""
+`clawmark install claude-code` and `clawmark install codex` register these for
+you."""
 
 MAX_BYTES = 16 << 20
 INPUT_SECONDS = 2.0

@@ -24,7 +24,7 @@ EXAMPLES = """\
 examples:
   clawmark install claude-code --dry-run         # show what would change
   clawmark install claude-code                   # for all projects
-  clawmark install cursor --project              # for the project in the current folder
+  clawmark install cursor --project              # for the current folder
   clawmark install codex --workspace ~/agent
   clawmark install codex --remove                # undo"""
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from clawmark.cli.arguments import some_text
 from clawmark.cli.as_json import as_json
-from clawmark.cli.layout import cells, middle, plural, size, table
+from clawmark.cli.layout import cells, fitted, middle, plural, size, table
 from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import columns, emit, is_terminal, note, paint, place, say
 from clawmark.model.documents import MemoryFile
@@ -81,4 +81,5 @@ def listing(found: Sequence[MemoryFile], width: int = 0) -> list[str]:
     head, *others = table(rows, right=(1, 2))
     entries = plural(sum(file.entries or 0 for file in found), "entry").replace("entrys", "entries")
     total = f"{plural(len(found), 'file')}, {entries}, {size(sum(file.size for file in found))}"
-    return [paint(head, "dim"), *others, paint(total, "dim")]
+    lines = [paint(head, "dim"), *others, paint(total, "dim")]
+    return [fitted(line, width) for line in lines] if width else lines

@@ -26,8 +26,8 @@ from clawmark.model.errors import ClawmarkError
 EXAMPLES = """\
 examples:
   claude mcp add clawmark -- clawmark mcp --workspace ~/agent
-  clawmark mcp --http                   # http://127.0.0.1:8377/mcp, with a token
-  clawmark mcp --http --session main    # the same, for one person's own agent"""
+  clawmark mcp --http                 # http://127.0.0.1:8377/mcp, with a token
+  clawmark mcp --http --session main  # the same, for one person's own agent"""
 
 SHARED_SESSION = "agent:main:channel:mcp-http"
 """An HTTP client has not proven who it is, so by default it does not see private memory."""

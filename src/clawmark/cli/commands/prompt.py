@@ -12,11 +12,11 @@ from clawmark.text.transcripts.session_keys import is_private
 
 EXAMPLES = """\
 examples:
-  clawmark prompt                                          # what the main session sees
+  clawmark prompt                          # what the main session sees
   clawmark prompt --session agent:main:telegram:group:42   # what a group sees
-  clawmark prompt --mode minimal --time                    # for a sub-agent that needs the time
-  clawmark prompt --sizes                                  # how large each part is
-  clawmark prompt --append > system.txt                    # for an agent that has memory_append"""
+  clawmark prompt --mode minimal --time    # for a sub-agent that needs the time
+  clawmark prompt --sizes                  # how large each part is
+  clawmark prompt --append > system.txt    # for an agent with memory_append"""
 
 
 def add_arguments(parser: ArgumentParser) -> None:

@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Sequence
 
 from clawmark.cli.arguments import count
-from clawmark.cli.layout import wrap
+from clawmark.cli.layout import fitted, wrap
 from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import columns, emit, note, paint, place, plain, say
 from clawmark.model.documents import MemoryEntry
@@ -20,8 +20,9 @@ examples:
   clawmark recent -n 30 --since 7d
   clawmark recent --path 'memory/projects/**' --json
 
-The day of an entry is in the name of its file or in a heading above it. Of a file without either,
-such as MEMORY.md, the last three entries are listed with the day the file changed."""
+The day of an entry is in the name of its file or in a heading above it. Of a
+file without either, such as MEMORY.md, the last three entries are listed with
+the day the file changed."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -75,7 +76,8 @@ def entry_lines(found: Sequence[MemoryEntry], width: int) -> list[str]:
             shown = [*shown[: SHOWN_LINES - 1], "…"]
         lines += [f"  {line}" for line in shown]
         undated = "" if entry.is_dated else " · undated; the file changed on this day"
-        lines.append(f"    {paint(place(entry.citation) + undated, 'dim')}")
+        where = f"    {paint(place(entry.citation) + undated, 'dim')}"
+        lines.append(fitted(where, max(width, len(entry.citation) + 4)))
     return lines
 
 

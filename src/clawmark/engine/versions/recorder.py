@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from clawmark.history.recorded_files import is_recorded
-from clawmark.model.errors import ClawmarkError, HistoryDamaged
+from clawmark.model.errors import ClawmarkError, HistoryDamaged, reason_of
 from clawmark.workspace import Workspace
 from clawmark.workspace.scan import scan_workspace
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("clawmark.history")
 
 
-class Recorder:
+class VersionRecorder:
     """Records one workspace. Methods may be called by several threads and processes at once."""
 
     def __init__(
@@ -63,7 +63,7 @@ class Recorder:
             self._begin_again(error, reason)
         except (ClawmarkError, OSError) as error:
             self._note_failure()
-            _LOG.warning("the history could not be recorded: %s", error)
+            _LOG.warning("the history could not be recorded: %s.", reason_of(error))
 
     def _begin_again(self, damage: HistoryDamaged, reason: str) -> None:
         try:
@@ -71,7 +71,7 @@ class Recorder:
             _LOG.warning("%s It was set aside as %s.", damage, aside)
             self.record(reason)
         except (ClawmarkError, OSError) as error:
-            _LOG.warning("the history could not be begun again: %s", error)
+            _LOG.warning("the history could not be begun again: %s.", reason_of(error))
 
 
 def set_aside(folder: str) -> str:

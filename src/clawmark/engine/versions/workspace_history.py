@@ -12,13 +12,18 @@ from functools import partial
 from typing import NamedTuple
 
 from clawmark.engine.versions import undo_plan
-from clawmark.engine.versions.recorder import Recorder
+from clawmark.engine.versions.recorder import VersionRecorder
 from clawmark.engine.versions.undo_plan import CannotUndo, MoveBack, NotWritten, PutBack, digest_of
 from clawmark.history.history import Change, History, VersionChanges, unified_diff
 from clawmark.history.journal import Journal
 from clawmark.history.replaced import replaced_in
 from clawmark.history.repository import Version
-from clawmark.model.errors import HistoryDamaged, NothingToUndo, WorkspaceError
+from clawmark.model.errors import (
+    HistoryDamaged,
+    HistoryUnavailable,
+    NothingToUndo,
+    WorkspaceError,
+)
 from clawmark.model.provenance import JournalRecord, Origin
 from clawmark.text.moments import parse_moment
 from clawmark.workspace import Workspace
@@ -75,7 +80,7 @@ class WorkspaceHistory:
         workspace: Workspace,
         history: History,
         journal: Journal,
-        recorder: Recorder | None,
+        recorder: VersionRecorder | None,
         now: Callable[[], datetime],
     ) -> None:
         """Without a `recorder`, what was recorded before can be read, and nothing is added."""
@@ -285,13 +290,13 @@ class WorkspaceHistory:
         """Record before a reading; versions can be read on a full or read-only disk too."""
         try:
             self.record()
-        except OSError as error:
-            _LOG.warning("The latest changes are not in the history: %s.", error.strerror or error)
+        except HistoryUnavailable as error:
+            _LOG.warning("The latest changes are not in the history. %s", error.message)
 
     def _record_if_possible(self) -> None:
         try:
             self.record("before an undo")
-        except HistoryDamaged:
+        except (HistoryDamaged, HistoryUnavailable):
             return  # an undo needs the journal and the kept texts only
 
     def _is_recorded(self, path: str, content: bytes | None) -> bool:
@@ -299,7 +304,7 @@ class WorkspaceHistory:
         try:
             newest = self._history.newest
             return newest is not None and self._history.read(newest, path) == content
-        except HistoryDamaged:
+        except (HistoryDamaged, HistoryUnavailable):
             return False
 
     def _find_text(self, path: str, digest: str) -> bytes | None:
@@ -320,7 +325,7 @@ class WorkspaceHistory:
         try:
             texts = (text for _, text in self._history.texts(path))
             return next((text for text in texts if text is not None and text != current), None)
-        except HistoryDamaged:
+        except (HistoryDamaged, HistoryUnavailable):
             return None
 
     def _refusal(self, record: JournalRecord, current: bytes | None, reason: str) -> NothingToUndo:

@@ -7,10 +7,13 @@ import threading
 from pathlib import Path
 
 import pytest
-from lancedb_scene import GROUP, MAIN, TODAY, call, captured_file, plugin_in
+from lancedb_scene import GROUP, KEY, MAIN, TODAY, call, captured_file, plugin_in
 
+from clawmark import Memory
 from clawmark.agent.plugins.base import PluginSession
 from clawmark.agent.tools.policy import access_of, unavailable
+from clawmark.model.provenance import Origin
+from clawmark.testing import HashingEmbedder
 
 pytest.importorskip("lancedb")
 
@@ -207,3 +210,26 @@ def test_an_entry_with_a_control_character_can_be_forgotten(tmp_path: Path) -> N
     (entry,) = (one for one in plugin.backend.files.look().entries if "boat" in one.text)
     assert call(plugin, "memory_forget", memoryId=entry.id)["action"] == "deleted"
     assert file.read_bytes() == b"- Tea at four.\n"
+
+
+def test_what_an_agent_appended_to_a_daily_log_is_forgotten_too(tmp_path: Path) -> None:
+    (tmp_path / "ws").mkdir()
+    overrides = {"plugins.slots.memory": "memory-lancedb"}
+    with Memory.open(
+        tmp_path / "ws",
+        state_dir=tmp_path / "state",
+        embedder=HashingEmbedder(),
+        overrides=overrides,
+    ) as memory:
+        wrote = Origin("agent", "tool", "agent", session=KEY)
+        memory.append("The boat of Ada is called Kittiwake", origin=wrote)
+        memory.append("Ben moved to Oslo")
+        memory.sync()
+        tools = {tool.name: tool for tool in memory.tools(KEY, append=True)}
+        forget = tools["memory_forget"]
+        answer = forget.call({"query": "called Kittiwake"})
+        assert answer["forgotten"] is True, answer
+        assert forget.call({"query": "moved to Oslo"})["reason"] == "not-yours"
+        assert forget.call({"query": "zebra crossings"})["found"] == 0
+    text = "".join(one.read_text("utf-8") for one in (tmp_path / "ws").rglob("*.md"))
+    assert "Kittiwake" not in text and "Oslo" in text

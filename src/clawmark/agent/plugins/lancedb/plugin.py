@@ -84,6 +84,7 @@ class LancePlugin:
             now=self._context.now,
             recall_max_chars=self.settings.recall_max_chars,
             gate=self._context.gate,
+            forgetter=self._context.forgetter,
         )
         return make_tools(parts, session, writes=append)
 

@@ -18,6 +18,8 @@ from clawmark.agent.tools.arguments import (
 )
 from clawmark.agent.tools.base import Payload, Tool, complaint, unexpected
 from clawmark.agent.tools.gate import FORGOTTEN, LONGEST, refuse
+from clawmark.agent.tools.memory_forget import LONGEST as LONGEST_FORGOTTEN
+from clawmark.agent.tools.memory_forget import Forgetter, forget_tool
 from clawmark.agent.tools.policy import tool_origin, unavailable
 from clawmark.backends.lancedb.backend import LanceBackend
 from clawmark.backends.lancedb.entries import (
@@ -69,6 +71,8 @@ class Parts(NamedTuple):
     recall_max_chars: int
     gate: TrustGate = LABELS_ONLY
     """Decides which entries are marked as text from outside."""
+    forgetter: Forgetter | None = None
+    """Forgets what an agent wrote to other memory files."""
 
 
 def make_tools(parts: Parts, session: PluginSession, *, writes: bool) -> list[Tool]:
@@ -214,7 +218,8 @@ def _forget(parts: Parts, session: PluginSession, arguments: Mapping[str, object
     if chosen is not None:
         return _forgotten(forget(parts.backend, chosen.id, origin), chosen.id)
     if not entries:
-        return {"found": 0, "text": "No entry fits.", **_notice(found)}
+        elsewhere = _forget_elsewhere(parts, query)
+        return elsewhere or {"found": 0, "text": "No entry fits.", **_notice(found)}
     candidates = [
         _shown(entry, score, cites=False) for entry, score in zip(entries, scores, strict=True)
     ]
@@ -222,6 +227,22 @@ def _forget(parts: Parts, session: PluginSession, arguments: Mapping[str, object
         "action": "candidates",
         "candidates": candidates,
         "text": "Nothing was removed. Ask which entry is meant, then give its id as memoryId.",
+    }
+
+
+def _forget_elsewhere(parts: Parts, query: str) -> Payload:
+    """Forget the one entry of other memory files that contains the words of a query; empty if no
+    entry does."""
+    if parts.forgetter is None or len(query) > LONGEST_FORGOTTEN:
+        return {}
+    own, others = parts.forgetter.find(query)
+    if len(own) + len(others) <= 1:
+        answer = forget_tool(parts.forgetter).call({"text": query})
+        return {} if answer.get("reason") == "not-found" else answer
+    return {
+        "action": "candidates",
+        "citations": [*own, *others],
+        "text": "Nothing was removed. Ask which entry is meant, and give all its words.",
     }
 
 
