@@ -1,13 +1,14 @@
 """Clawmark and other memories on the same notes: what indexing and one search cost.
 
-    python bench/peers.py --work DIR --home PEERS [--peers qmd,openclaw,...]
+    python bench/peers.py --work DIR --home PEERS [--files 100] [--peers qmd,openclaw,...]
 
 `PEERS` is a folder into which `install_peers.py` of the shared folder has installed the others;
 basic-memory is expected there in `venvs/basic-memory`. The driver of the shared folder runs every
 program from its published package, in turns, in new processes, against one embeddings endpoint
 on loopback whose vectors are hashed words. So this says what a program costs, not how good a real
 model would be.
-Goes out: a table, and `bench/results/peers.json`."""
+Goes out: a table, and `bench/results/peers.json`. Rows of programs and sizes that this run does not
+measure are kept; each has its date."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-from harness import shared_folder, table, write_result
+from harness import RESULTS, shared_folder, table, write_result
 
 BENCH = shared_folder() / "bench"
 sys.path.insert(0, str(BENCH))
@@ -161,7 +162,7 @@ def main() -> int:
     parser.add_argument("--peers", default=",".join(ORDER), help="which ones, by commas")
     parser.add_argument("--files", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--cold", type=int, default=15, help="searches, each in a new process")
+    parser.add_argument("--cold", type=int, default=10, help="searches, each in a new process")
     given = parser.parse_args()
     peers.PEERS.update(ADDED)
     given.work.mkdir(parents=True, exist_ok=True)
@@ -174,11 +175,18 @@ def main() -> int:
     finally:
         endpoint.terminate()
         endpoint.wait()
-    rows = summarise([json.loads(line) for line in observations.read_text().splitlines()])
-    print(table([tuple(rows[0]), *(tuple(map(str, row.values())) for row in rows)]))
-    command = f"python bench/peers.py --work DIR --home PEERS --files {given.files}"
-    write_result("peers", command, sys.executable, {"files": given.files, "rows": rows})
+    report(summarise([json.loads(line) for line in observations.read_text().splitlines()]))
     return 0
+
+
+def report(rows: list[dict[str, Any]]) -> None:
+    print(table([tuple(rows[0]), *(tuple(map(str, row.values())) for row in rows)]))
+    earlier = RESULTS / "peers.json"
+    known = json.loads(earlier.read_text(encoding="utf-8"))["rows"] if earlier.exists() else []
+    merged = {(row["files"], row["program"]): row for row in [*known, *rows]}
+    ordered = sorted(merged.values(), key=lambda row: (row["files"], row["program"].lower()))
+    command = "python bench/peers.py --work DIR --home PEERS --files 100; the same with 1000"
+    write_result("peers", command, sys.executable, {"rows": ordered})
 
 
 def start_endpoint(home: Path) -> subprocess.Popen[bytes]:
@@ -220,7 +228,9 @@ def row(name: str, found: list[dict[str, Any]]) -> dict[str, Any]:
     full, cold, warm = (by_step.get(step, []) for step in ("full", "cold", "warm"))
     latencies = [value for one in warm for value in one["lat_ms"]]
     return {
+        "files": found[0]["size"],
         "program": name,
+        "date": time.strftime("%Y-%m-%d", time.gmtime(found[0]["at"])),
         "version": full[0]["version"] if full else None,
         "full_index_cpu_s": median(full, "cpu"),
         "full_index_wall_s": median(full, "wall"),
