@@ -43,12 +43,21 @@ ORDER = (
 )
 
 
+NAMES = {
+    "qmd (BM25 only)": "QMD, words",
+    "openclaw (FTS only)": "OpenClaw, words",
+    "openclaw": "OpenClaw, endpoint",
+    "mem0 (infer=False)": "mem0, endpoint",
+}
+"""What the shared driver calls a program, and its name in the result."""
+
+
 class Clawmark(peers.Peer):  # type: ignore[misc]
     """Clawmark from this environment, by keywords only."""
 
-    name = "Clawmark, keywords"
+    name = "Clawmark, words"
     mock = False
-    search: dict[str, Any] = {"provider": "none"}
+    provider = "none"
 
     def version(self) -> str:
         return "this commit"
@@ -66,7 +75,7 @@ class Clawmark(peers.Peer):  # type: ignore[misc]
         settings.write_text(json.dumps({"memorySearch": self.settings()}), encoding="utf-8")
 
     def settings(self) -> dict[str, Any]:
-        return self.search
+        return {"provider": self.provider}
 
     def command(self, *words: object) -> list[object]:
         return [Path(sys.executable).parent / "clawmark", *words, "--workspace", self.ctx.ws]
@@ -95,8 +104,8 @@ class Clawmark(peers.Peer):  # type: ignore[misc]
 
 
 class ClawmarkStatic(Clawmark):
-    name = "Clawmark, static vectors"
-    search = {"provider": "static"}
+    name = "Clawmark, static table"
+    provider = "static"
 
 
 class ClawmarkService(Clawmark):
@@ -114,7 +123,7 @@ class ClawmarkService(Clawmark):
 class BasicMemory(peers.Peer):  # type: ignore[misc]
     """basic-memory by text search; its vectors need a model that is downloaded."""
 
-    name = "basic-memory, text"
+    name = "basic-memory, words"
     mock = False
 
     def version(self) -> str:
@@ -205,7 +214,7 @@ def start_endpoint(home: Path) -> subprocess.Popen[bytes]:
 def observe(given: argparse.Namespace, name: str, observations: Path) -> None:
     """Let the shared driver measure one program; it writes a JSON line per observation."""
     steps = "start,full,noop,edit,cold" + ("" if name == "basic-memory" else ",warm")
-    counts = {key: given.rounds for key in ("start", "full", "noop", "edit", "warm-reps")}
+    counts = dict.fromkeys(("start", "full", "noop", "edit", "warm-reps"), given.rounds)
     words = {"home": given.home, "run": given.work / "run", "sizes": given.files, **counts}
     words |= {"peers": name, "steps": steps, "cold": given.cold, "warm-syncs": 0}
     words |= {"mock": f"http://127.0.0.1:{PORT}", "out": observations, "timeout": 1200}
@@ -229,7 +238,7 @@ def row(name: str, found: list[dict[str, Any]]) -> dict[str, Any]:
     latencies = [value for one in warm for value in one["lat_ms"]]
     return {
         "files": found[0]["size"],
-        "program": name,
+        "program": NAMES.get(name, name),
         "date": time.strftime("%Y-%m-%d", time.gmtime(found[0]["at"])),
         "version": full[0]["version"] if full else None,
         "full_index_cpu_s": median(full, "cpu"),
