@@ -251,8 +251,8 @@ def row(name: str, found: list[dict[str, Any]]) -> dict[str, Any]:
         "peak_memory_mb": scaled(median(full, "tree_kb"), 1 / 1024),
         "disk_mb": scaled(median(full, "db_bytes"), 1e-6),
         "requests": full[0]["mock"]["requests"] if full else None,
-        "found_keywords": share(cold, "keywords"),
-        "found_questions": share(cold, "question"),
+        "found_keywords": found_share(warm, cold, "keywords"),
+        "found_questions": found_share(warm, cold, "question"),
     }
 
 
@@ -265,9 +265,12 @@ def scaled(value: float | None, factor: float) -> float | None:
     return None if value is None else round(value * factor, 1)
 
 
-def share(found: list[dict[str, Any]], kind: str) -> str | None:
-    asked = [one["hit"] for one in found if one["kind"] == kind and one["hit"] is not None]
-    return f"{sum(asked)}/{len(asked)}" if asked else None
+def found_share(warm: list[dict[str, Any]], cold: list[dict[str, Any]], kind: str) -> float | None:
+    """The share of 20 queries in an open process, or of the few that were asked in new ones."""
+    if warm:
+        return median(warm, f"recall_{kind}")
+    asked = [one["hit"] for one in cold if one["kind"] == kind and one["hit"] is not None]
+    return round(sum(asked) / len(asked), 3) if asked else None
 
 
 if __name__ == "__main__":
