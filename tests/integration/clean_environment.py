@@ -28,12 +28,9 @@ def make_environment(folder: Path, wheel: Path, extras: tuple[str, ...] = ()) ->
     asked = sysconfig.get_path("purelib", "venv", {"base": str(folder), "platbase": str(folder)})
     for found in requirements(wheel, extras):
         _link(found, Path(asked))
-    subprocess.run(
-        [sys.executable, "-m", "pip", "--python", str(programs / "python"), "install", "--quiet"]
-        + ["--disable-pip-version-check", "--no-deps", "--no-index", str(wheel)],
-        check=True,
-        capture_output=True,
-    )
+    pip = [sys.executable, "-m", "pip", "--python", str(programs / "python")]
+    flags = ["--quiet", "--disable-pip-version-check", "--no-deps", "--no-index"]
+    subprocess.run([*pip, "install", *flags, str(wheel)], check=True, capture_output=True)
     return programs
 
 

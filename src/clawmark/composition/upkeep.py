@@ -289,6 +289,7 @@ class Upkeep:
             *about_history,
             *_forget_functions().findings(self.places),
             *_review_functions().findings(self.review),
+            *_log_findings(self.places.state_dir, self.settings.memory.log),
         ]
 
     def consolidate(
@@ -411,3 +412,10 @@ def _source_functions() -> ModuleType:
 def _review_functions() -> ModuleType:
     """Return the module that opens proposals."""
     return import_module("clawmark.composition.review")
+
+
+def _log_findings(state_dir: str, level: str) -> list[reports.Finding]:
+    """Return what `doctor` says about the log."""
+    module = import_module("clawmark.engine.maintenance.log_findings")
+    found: list[reports.Finding] = module.log_findings(state_dir, level)
+    return found
