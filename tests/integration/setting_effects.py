@@ -174,6 +174,11 @@ def today(scene: Scene) -> object:
         return memory.today()
 
 
+def commands_are_logged(scene: Scene) -> object:
+    scene.place.run("ls")
+    return (scene.place.state / "logs" / "clawmark.log").exists()
+
+
 def log_after_a_new_note(scene: Scene) -> object:
     with scene.open() as memory:
         written = memory.append("The swan is back.")
