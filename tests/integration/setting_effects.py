@@ -175,8 +175,10 @@ def today(scene: Scene) -> object:
 
 
 def commands_are_logged(scene: Scene) -> object:
+    log = scene.place.state / "logs" / "clawmark.log"
+    before = log.stat().st_size if log.exists() else 0
     scene.place.run("ls")
-    return (scene.place.state / "logs" / "clawmark.log").exists()
+    return log.exists() and log.stat().st_size > before
 
 
 def log_after_a_new_note(scene: Scene) -> object:

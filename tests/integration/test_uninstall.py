@@ -162,7 +162,7 @@ def test_an_index_outside_of_the_state_folder_is_removed(place: Place) -> None:
 def test_what_cannot_be_removed_is_said_with_exit_code_3(place: Place) -> None:
     (place.state / "memory").chmod(0o500)
     ran = place.run("uninstall", "--yes")
-    assert ran.code == 3 and "could not be removed" in ran.out
+    assert ran.code == 3 and "Could not be removed" in ran.out
 
 
 def test_one_that_is_killed_anywhere_is_finished_by_the_next(place: Place, tmp_path: Path) -> None:

@@ -72,13 +72,16 @@ def _say_plan(plan: UninstallPlan) -> None:
     if plan.is_empty:
         say("Nothing was found that Clawmark has made.")
     else:
-        say(paint("is removed", "bold"))
+        say(paint("Will be removed", "bold"))
     for connection in plan.connections:
         for edit in connection.edits:
             _say_item(edit.file, f"entries of clawmark ({connection.name})")
     for one in plan.removals:
         _say_item(one.path, one.what)
-    for heading, sentences in (("is kept", plan.kept), ("cannot be reached", plan.unreachable)):
+    for heading, sentences in (
+        ("Will be kept", plan.kept),
+        ("Cannot be reached", plan.unreachable),
+    ):
         if sentences:
             say(paint(heading, "bold"))
         _say_sentences(sentences)
@@ -96,7 +99,7 @@ def _say_sentences(sentences: Sequence[str]) -> None:
 
 def _say_outcome(outcome: Outcome) -> None:
     if outcome.failed:
-        say(paint("could not be removed", "bold"))
+        say(paint("Could not be removed", "bold"))
         _say_sentences(outcome.failed)
         say("Correct this and run `clawmark uninstall` again.")
     else:

@@ -167,7 +167,7 @@ def _state(
 
 def _state_folder(name: str, path: str, kept: list[str], *, with_memory: bool) -> Iterator[Removal]:
     """Yield a folder of the state folder, without what exists nowhere else."""
-    said = {"agents": "history, journal and proposals", "memory": "index", "install": "backups"}
+    said = {"agents": "history and journal", "memory": "index", "install": "backups"}
     own = {"agents": "*/sessions", "memory": "lancedb"}.get(name)
     found = glob.glob(os.path.join(glob.escape(path), own)) if own and not with_memory else []
     memory = [one for one in found if os.path.isdir(one) and os.listdir(one)]
