@@ -11,9 +11,12 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNS = "<!-- runs -->"
+PROJECT = "https://github.com/clawmark/clawmark"
+"""The README links to files of the repository by their address, because PyPI shows it too."""
 
 _FENCE = re.compile(r"^(`{3,})(\w*)\s*$")
 _LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
+_ADDRESS = re.compile(re.escape(PROJECT) + "/(?:blob|tree)/main/")
 _HEADING = re.compile(r"^#{1,6}\s+(.*)$")
 
 
@@ -66,6 +69,14 @@ def prose(file: Path) -> str:
 def links(file: Path) -> list[str]:
     """The targets of every link."""
     return _LINK.findall(prose(file).replace("\n", " "))
+
+
+def target(file: Path, link: str) -> tuple[Path, str]:
+    """The file and the heading that a link leads to; an address of a file is that file here."""
+    path, _, anchor = link.partition("#")
+    if found := _ADDRESS.match(path):
+        return (ROOT / path[found.end() :]).resolve(), anchor
+    return ((file.parent / path).resolve() if path else file), anchor
 
 
 def anchors(file: Path) -> set[str]:

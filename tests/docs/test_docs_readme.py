@@ -6,7 +6,7 @@ import re
 import tomllib
 
 import pytest
-from docblocks import ROOT, blocks
+from docblocks import PROJECT, ROOT, blocks, links
 
 from clawmark import __version__
 
@@ -29,6 +29,21 @@ def test_the_readme_fits_on_a_screen() -> None:
 
 def test_there_is_one_command_to_try_it_and_one_to_test_it() -> None:
     assert commands() == [INSTALL, TEST]
+
+
+def test_every_link_of_the_readme_is_an_address_that_works_on_pypi() -> None:
+    assert links(README)
+    assert [link for link in links(README) if not link.startswith(f"{PROJECT}/")] == []
+
+
+def test_the_readme_says_how_to_install_from_pypi_with_pip_pipx_and_uvx() -> None:
+    text = README.read_text(encoding="utf-8")
+    for command in (
+        'pip install "clawmark[local]"',
+        'pipx install "clawmark[local]"',
+        'uvx --from "clawmark[local]" clawmark demo',
+    ):
+        assert f"`{command}`" in text
 
 
 def test_there_are_five_examples_and_all_run_but_the_talk_with_a_model() -> None:

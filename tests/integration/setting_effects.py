@@ -174,6 +174,13 @@ def today(scene: Scene) -> object:
         return memory.today()
 
 
+def commands_are_logged(scene: Scene) -> object:
+    log = scene.place.state / "logs" / "clawmark.log"
+    before = log.stat().st_size if log.exists() else 0
+    scene.place.run("ls")
+    return log.exists() and log.stat().st_size > before
+
+
 def log_after_a_new_note(scene: Scene) -> object:
     with scene.open() as memory:
         written = memory.append("The swan is back.")

@@ -5,7 +5,6 @@ requested again by every search: each failure doubles the pause before the next 
 
 from __future__ import annotations
 
-import logging
 import os
 import time
 from _thread import allocate_lock
@@ -17,6 +16,7 @@ from clawmark.engine.sync.worker import SyncWorker
 from clawmark.model.reports import WatchEvent
 from clawmark.model.sync_report import SyncReport
 from clawmark.system.backoff import Backoff
+from clawmark.system.log_records import get_logger
 
 RETRY = Backoff(first=60.0, longest=3600.0)
 """The pause between two attempts at what could not be finished."""
@@ -123,7 +123,7 @@ class Background:
             try:
                 listener(event)
             except Exception:  # the caller's code: its failure must not stop the worker
-                logging.getLogger("clawmark.watch").warning("a listener failed", exc_info=True)
+                get_logger("clawmark.watch").warning("a listener failed", exc_info=True)
 
     def note_outcome(self, *, is_complete: bool) -> None:
         """Record whether a sync did everything; if not, the next hand-over waits."""

@@ -175,7 +175,7 @@ class BuiltinBackend:
         due_vectors = count_due_vectors(reader, self.parts.embedders)
         self.parts.metrics.count("searches")
         if found.degraded is not None and self.parts.counts is not None:
-            self.parts.counts.add("fallbacks")
+            self.parts.counts.add("fallbacks", _fallback_detail(found))
         found = found._replace(
             nothing=self._why_nothing(found.nothing),
             fallback_from=self._missed_provider(found),
@@ -362,3 +362,11 @@ class BuiltinBackend:
         for embedder in (*self.parts.embedders, *self.parts.fallbacks):
             if hasattr(embedder, "abort"):
                 embedder.abort()
+
+
+def _fallback_detail(found: Found) -> str:
+    """Return what answered instead, for the log; the reason may quote a service and is left out."""
+    instead = f"{found.mode} search by {found.provider}" if found.provider else "words alone"
+    failed = f"{found.fallback_from} is not used; " if found.fallback_from else ""
+    fix = found.degraded.fix if found.degraded is not None else ""
+    return f"{failed}{instead} answered. {fix}".rstrip()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import time
 from collections.abc import Callable
@@ -14,6 +13,7 @@ from clawmark.engine.sync.scan import SyncRequest, look
 from clawmark.model.reports import WatchEvent
 from clawmark.model.sync_report import SyncReport
 from clawmark.store.sqlite.files import shared_file_system
+from clawmark.system.log_records import get_logger
 from clawmark.system.private_files import make_private_folder
 from clawmark.workspace.watching import Target, Watcher, memory_targets
 
@@ -163,7 +163,7 @@ class Watching:
         self._background.ask(SyncRequest(reason="watch", deltas=True), settle=True)
 
     def _warned(self, message: str) -> None:
-        logging.getLogger("clawmark.watch").warning(message)
+        get_logger("clawmark.watch").warning(message)
         self._background.emit(WatchEvent("warning", message=message))
 
 

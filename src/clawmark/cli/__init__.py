@@ -7,12 +7,14 @@ others. Exit codes: 0 done, 1 a check found something, 2 usage or configuration,
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Sequence
 
 from clawmark.cli import output, process
 from clawmark.cli.arguments import asks_for_json, leading_flags, make_parser
 from clawmark.cli.verbs import VERBS, answer_without_verb, module_of, unknown_verb
 from clawmark.model.errors import ClawmarkError
+from clawmark.system import log_file
 
 __all__ = ["VERBS", "main", "module_of", "run"]
 
@@ -26,24 +28,41 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def run(argv: list[str]) -> int:
-    """Run one command; every error becomes one message and an exit code."""
+    """Run one command and return its exit code; what opened a memory is logged."""
+    log_file.stop()
+    started = time.monotonic()
+    code, error = _run(argv)
+    if log_file.current() is not None:
+        verb = next(iter(argv[len(leading_flags(argv)) :]), "")
+        milliseconds = (time.monotonic() - started) * 1000
+        log_file.write(
+            log_file.level_of(error),
+            f"clawmark {verb}: exit code {code} after {milliseconds:,.0f} ms",
+            log_file.error_lines(error) if error is not None else (),
+        )
+        log_file.stop()
+    return code
+
+
+def _run(argv: list[str]) -> tuple[int, Exception | None]:
+    """Run one command; every error becomes one message, an exit code and a value for the log."""
     as_json = asks_for_json(argv)
     output.set_quiet(False)
     output.warn(())
     try:
         code = dispatch(argv)
         output.flush()
-        return code
+        return code, None
     except ClawmarkError as error:
-        return output.report(error, as_json=as_json)
+        return output.report(error, as_json=as_json), error
     except output.Stopped as stopped:
-        return stopped.exit_code
+        return stopped.exit_code, None
     except SystemExit as ended:  # argparse, after --help
-        return ended.code if isinstance(ended.code, int) else 0
+        return ended.code if isinstance(ended.code, int) else 0, None
     except KeyboardInterrupt:
-        return output.interrupted()
+        return output.interrupted(), None
     except Exception as error:  # boundary of the process: the user gets a message, not a traceback
-        return output.report_unexpected(error, as_json=as_json)
+        return output.report_unexpected(error, as_json=as_json), error
 
 
 def dispatch(argv: list[str]) -> int:
@@ -52,7 +71,7 @@ def dispatch(argv: list[str]) -> int:
     rest = argv[len(before) :]
     verb = rest[0] if rest else ""
     if verb in ("", "-h", "--help", "help", "-V", "--version"):
-        return answer_without_verb(rest)
+        return answer_without_verb(rest, as_json=asks_for_json(before))
     if verb not in VERBS:
         raise unknown_verb(verb)
     module = module_of(verb)

@@ -98,7 +98,7 @@ def asks_for_json(argv: Sequence[str]) -> bool:
 def closest(typed: str, known: Iterable[str]) -> str:
     """Return the known word closest to a mistyped one, or an empty string.
 
-    Only words with the same first letter are considered: `uninstall` is not `install`."""
+    Only words with the same first letter are considered: `reinstall` is not `install`."""
     import difflib  # Imported late: needed for error messages only.
 
     near = difflib.get_close_matches(

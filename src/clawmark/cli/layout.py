@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 
-from clawmark.cli.output import paint, place, plain
+from clawmark.cli.output import columns, fold, is_terminal, paint, place, plain
 
 
 def cells(text: str) -> int:
@@ -85,10 +86,14 @@ def table(
 def facts(pairs: Iterable[tuple[str, str]]) -> list[str]:
     """Return `Name  value` lines; further lines of a value are indented. Names may be coloured."""
     rows = [(name, value) for name, value in pairs if value]
+    most = columns() if is_terminal(sys.stdout) else 0
     width = max((_shown_cells(name) for name, _ in rows), default=0) + 2
     lines = list[str]()
     for name, value in rows:
-        first, *others = value.split("\n")
+        split = value.split("\n")
+        if most:
+            split = [piece for line in split for piece in fold(line, most - width)]
+        first, *others = split
         label = name if "\x1b" in name else paint(name, "dim")
         lines.append(f"{label}{' ' * (width - _shown_cells(name))}{first}")
         lines += [" " * width + other for other in others]

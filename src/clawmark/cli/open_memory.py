@@ -8,6 +8,7 @@ from clawmark.cli.output import warn as print_warnings
 from clawmark.config.paths import NO_WORKSPACE
 from clawmark.memory import Memory
 from clawmark.model.errors import ConfigError
+from clawmark.system import log_file
 
 
 def open_memory(
@@ -30,6 +31,7 @@ def open_memory(
         if error.key == NO_WORKSPACE:
             error.hint = _hint_for_this_folder(args) or error.hint
         raise
+    log_file.start(memory.places.state_dir, memory.settings.memory.log)
     problems = _slot_problems(memory)
     print_warnings((*memory.loaded.warnings, *problems) if warn else ())
     return memory

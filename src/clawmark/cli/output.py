@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TextIO
@@ -66,6 +67,9 @@ def note(text: str) -> None:
 def _note(text: str) -> None:
     """Write a line to standard error; a failure to write is ignored."""
     try:
+        if is_terminal(sys.stderr):
+            width = columns(sys.stderr)
+            text = "\n".join(piece for line in text.split("\n") for piece in fold(line, width))
         sys.stdout.flush()
         sys.stderr.write(text + "\n")
         sys.stderr.flush()
@@ -211,6 +215,27 @@ def columns(stream: TextIO | None = None) -> int:
         return max(40, os.get_terminal_size((stream or sys.stdout).fileno()).columns)
     except (OSError, ValueError, AttributeError):
         return 80
+
+
+def fold(line: str, width: int, indent: str = "") -> list[str]:
+    """Break a line between words so that each piece fits `width`; longer words stay whole.
+
+    Further pieces start below the first word, or with `indent`. Colour codes have no width."""
+
+    def shown(text: str) -> int:
+        return len(re.sub("\x1b\\[[0-9;]*m", "", text))
+
+    if shown(line) <= width:
+        return [line]
+    indent = indent or line[: len(line) - len(line.lstrip(" "))]
+    first, *words = line.split(" ")
+    pieces = [first]
+    for word in words:
+        if shown(pieces[-1]) + 1 + shown(word) <= width or not pieces[-1].strip():
+            pieces[-1] += f" {word}"
+        else:
+            pieces.append(indent + word)
+    return pieces
 
 
 def is_terminal(stream: TextIO) -> bool:

@@ -21,6 +21,8 @@ class ProgressBar:
         self.is_shown = enabled and is_terminal(sys.stderr) and not is_quiet()
         self._stage = ""
         self._drawn = 0.0
+        self._start = (0.0, 0)
+        """When this stage began to be shown, and how much was done by then."""
 
     def update(self, progress: Progress) -> None:
         """Draw the progress, at most every `REDRAW_SECONDS`."""
@@ -31,8 +33,21 @@ class ProgressBar:
             and progress.done < progress.total
         ):
             return
+        if progress.stage != self._stage or progress.done < self._start[1]:
+            self._start = (now, progress.done)
         self._stage, self._drawn = progress.stage, now
-        self._draw(progress_line(progress, columns(sys.stderr)))
+        rate = per_second(progress.done - self._start[1], now - self._start[0])
+        self._draw(progress_line(progress, columns(sys.stderr), rate))
+
+    def count(self, name: str, done: int, label: str) -> None:
+        """Draw how much is done of work whose length is not known."""
+        now = time.monotonic()
+        if not self._stage:
+            self._stage, self._start = name, (now, done - 1)
+        if now - self._drawn >= REDRAW_SECONDS:
+            self._drawn = now
+            rate = per_second(done - self._start[1], now - self._start[0])
+            self._draw(count_line(name, done, label, columns(sys.stderr), rate))
 
     def _draw(self, line: str) -> None:
         try:
@@ -61,16 +76,39 @@ def stage_name(progress: Progress) -> str:
     return "transcripts" if progress.source == "sessions" else "memory"
 
 
-def progress_line(progress: Progress, width: int) -> str:
-    """Format as `memory  ███████░░░  42/120 · 8 s left  memory/2026-11-15.md`."""
+def per_second(done: int, seconds: float) -> float:
+    """Return the rate of some work; 0 while it is too early to tell."""
+    return done / seconds if done > 0 and seconds > 2 * REDRAW_SECONDS else 0.0
+
+
+def rate_text(rate: float) -> str:
+    """Format as ` · 120/s` or ` · 2.5/s`; empty for 0."""
+    return f" · {rate:,.0f}/s" if rate >= 10 else f" · {rate:.1f}/s" if rate > 0 else ""
+
+
+def count_line(name: str, done: int, label: str, width: int, rate: float = 0.0) -> str:
+    """Format as `import  1,200 · 340/s  memory/imports/chatgpt/2026-11-15-tea.md`."""
+    text = f"{name}  {done:,}{rate_text(rate)}"
+    return f"{text}  {paint(_label(label, width - len(text) - 3), 'dim', sys.stderr)}".rstrip()
+
+
+def progress_line(progress: Progress, width: int, rate: float = 0.0) -> str:
+    """Format as `memory  ███████░░░  42/120 · 12/s · 8 s left  memory/2026-11-15.md`."""
     total = max(progress.total, 1)
     filled = min(BAR, BAR * progress.done // total)
     bar = paint("█" * filled, "green", sys.stderr) + paint("░" * (BAR - filled), "dim", sys.stderr)
     name = stage_name(progress)
-    text = f"{progress.done:,}/{progress.total:,}"
-    if progress.seconds_left is not None and progress.done < progress.total:
-        text += f" · {duration(progress.seconds_left)} left"
-    room = width - len(name) - BAR - len(text) - 7
-    label = one_line(progress.label)
-    label = label if len(label) <= room else "…" + label[1 - room :] if room > 8 else ""
+    text = f"{progress.done:,}/{progress.total:,}{rate_text(rate)}"
+    left = progress.seconds_left
+    if left is None and rate:
+        left = (progress.total - progress.done) / rate
+    if left is not None and progress.done < progress.total:
+        text += f" · {duration(left)} left"
+    label = _label(progress.label, width - len(name) - BAR - len(text) - 7)
     return f"{name}  {bar}  {text}  {paint(label, 'dim', sys.stderr)}".rstrip()
+
+
+def _label(text: str, room: int) -> str:
+    """Return the end of a path that fits."""
+    label = one_line(text)
+    return label if len(label) <= room else "…" + label[1 - room :] if room > 8 else ""

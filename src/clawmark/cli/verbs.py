@@ -8,8 +8,8 @@ from types import ModuleType
 from typing import TextIO
 
 from clawmark import __version__
-from clawmark.cli.arguments import UsageError, closest, make_parser
-from clawmark.cli.output import note, paint, say
+from clawmark.cli.arguments import UsageError, asks_for_json, closest, make_parser
+from clawmark.cli.output import emit, note, paint, say
 
 VERBS: dict[str, tuple[str, str]] = {
     "demo": ("Start", "Index a sample memory and ask it three questions"),
@@ -48,6 +48,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "eval": ("Maintain", "Measure search quality with questions whose answers are known"),
     "plugins": ("Maintain", "List the memory plugins: which one is used, and why not the others"),
     "config": ("Maintain", "Show or change settings"),
+    "uninstall": ("Maintain", "List what Clawmark has made on this machine, and remove it"),
     "completion": ("Maintain", "Print the completion script of bash, zsh or fish"),
 }
 """Each verb with its group in the overview and a one-line summary."""
@@ -90,13 +91,17 @@ def overview(stream: TextIO | None = None) -> str:
     return "\n".join(lines)
 
 
-def answer_without_verb(rest: list[str]) -> int:
+def answer_without_verb(rest: list[str], *, as_json: bool = False) -> int:
     """Handle `clawmark`, `--help`, `help VERB` and `--version`."""
     if not rest:
         note(overview(sys.stderr) + "\n")
         raise UsageError("A command is missing.")
     if rest[0] in ("-V", "--version"):
-        say(f"clawmark {__version__}")
+        if as_json or asks_for_json(rest):
+            # Imported late: it asks for the versions of everything that is used.
+            emit(import_module("clawmark.cli.versions").versions())
+        else:
+            say(f"clawmark {__version__}")
         return 0
     if rest[0] == "help" and len(rest) > 1:
         if rest[1] not in VERBS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,7 @@ from clawmark.system import shared_json
 if TYPE_CHECKING:
     from clawmark.config.paths import Places
     from clawmark.memory import Memory
+    from clawmark.model.sync_report import Progress
 
 CONTRADICTION_DAYS = 365
 """How far back `clawmark doctor --contradictions` reads the logs."""
@@ -60,6 +62,7 @@ def run_consolidation(
     rules_only: bool,
     days: int,
     dry_run: bool,
+    progress: Callable[[Progress], None] | None = None,
 ) -> ConsolidationReport:
     """Consolidate a memory; the named or configured model reviews it, if there is one."""
     chosen = completer
@@ -69,7 +72,13 @@ def run_consolidation(
         chosen = configured_model(memory.settings, os.environ)
     days = days or memory.settings.consolidation.days
     parts = make_consolidation(memory)
-    return consolidate(parts, days, completer=None if rules_only else chosen, dry_run=dry_run)
+    return consolidate(
+        parts,
+        days,
+        completer=None if rules_only else chosen,
+        dry_run=dry_run,
+        progress=progress,
+    )
 
 
 def find_contradictions(memory: Memory) -> tuple[Contradiction, ...]:

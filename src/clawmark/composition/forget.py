@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -28,6 +27,7 @@ from clawmark.history.history import History
 from clawmark.model.errors import ClawmarkError, ConfigError, TombstonesDamaged, reason_of
 from clawmark.model.reports import Finding
 from clawmark.store.sqlite.store import SqliteStore
+from clawmark.system.log_records import get_logger
 
 if TYPE_CHECKING:
     from clawmark.config.paths import Places
@@ -88,7 +88,7 @@ def finish_or_log(parts: ForgetParts) -> None:
     try:
         finish_interrupted(parts)
     except (ClawmarkError, OSError) as error:
-        _LOG.warning(
+        get_logger("clawmark.forget").warning(
             "An interrupted forget is not finished: %s. The next command tries again.",
             reason_of(error),
         )

@@ -128,5 +128,5 @@ def _origin(workspace: Workspace, journal: Journal, hit: Hit) -> Provenance | No
 
 def _warn(message: str, error: Exception) -> None:
     # Imported here: nothing is logged unless the journal fails.
-    logger = import_module("logging").getLogger("clawmark.journal")
+    logger = import_module("clawmark.system.log_records").get_logger("clawmark.journal")
     logger.warning("%s: %s.", message, reason_of(error))

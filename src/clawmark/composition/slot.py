@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Collection, Mapping
 from copy import deepcopy
@@ -25,6 +24,7 @@ from clawmark.composition.trust import make_gate
 from clawmark.composition.usage import counting_search
 from clawmark.config.schema.plugins import MEMORY_CORE
 from clawmark.model.reports import Finding, PluginReport, Status
+from clawmark.system.log_records import get_logger
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -105,7 +105,7 @@ def build_slot(memory: Memory, *, log: bool = True) -> SlotParts:
     )
     if log:
         for problem in slot.problems:
-            logging.getLogger("clawmark.plugins").warning(problem)
+            get_logger("clawmark.plugins").warning(problem)
     return SlotParts(
         slot=slot,
         lifecycle=Lifecycle(slot, failures, gate=make_gate(memory)),

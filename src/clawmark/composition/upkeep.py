@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from clawmark.model import reports
     from clawmark.model.documents import Excerpt, MemoryEntry, MemoryFile
     from clawmark.model.provenance import LogEntry, Provenance
+    from clawmark.model.sync_report import Progress
     from clawmark.model.values import Found, Hit, Identity, Vector
     from clawmark.text.transcripts.records import TranscriptMessage
     from clawmark.workspace import Workspace
@@ -289,6 +290,7 @@ class Upkeep:
             *about_history,
             *_forget_functions().findings(self.places),
             *_review_functions().findings(self.review),
+            *_log_findings(self.places.state_dir, self.settings.memory.log),
         ]
 
     def consolidate(
@@ -299,6 +301,7 @@ class Upkeep:
         model: str = "",
         rules_only: bool = False,
         dry_run: bool = False,
+        progress: Callable[[Progress], None] | None = None,
     ) -> ConsolidationReport:
         """Propose what should change in MEMORY.md after the logs of the last days.
 
@@ -307,7 +310,13 @@ class Upkeep:
         for the user as a proposal, and nothing else is written. `days` is by default
         `memory.consolidation.days`."""
         report: ConsolidationReport = _consolidation().run_consolidation(
-            self, completer, model=model, rules_only=rules_only, days=days, dry_run=dry_run
+            self,
+            completer,
+            model=model,
+            rules_only=rules_only,
+            days=days,
+            dry_run=dry_run,
+            progress=progress,
         )
         return report
 
@@ -411,3 +420,10 @@ def _source_functions() -> ModuleType:
 def _review_functions() -> ModuleType:
     """Return the module that opens proposals."""
     return import_module("clawmark.composition.review")
+
+
+def _log_findings(state_dir: str, level: str) -> list[reports.Finding]:
+    """Return what `doctor` says about the log."""
+    module = import_module("clawmark.engine.maintenance.log_findings")
+    found: list[reports.Finding] = module.log_findings(state_dir, level)
+    return found

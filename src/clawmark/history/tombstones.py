@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import logging
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from typing import NamedTuple
 
 from clawmark.model.errors import ClawmarkError, TombstonesDamaged, reason_of
 from clawmark.system import shared_json
+from clawmark.system.log_records import get_logger
 from clawmark.text.forgetting import (
     FEWEST_WORDS,
     content_of,
@@ -26,7 +26,7 @@ from clawmark.text.forgetting import (
     words_of,
 )
 
-_log = logging.getLogger("clawmark.forget")
+_log = get_logger("clawmark.forget")
 
 LOCK_SECONDS = 10.0
 HASH_DIGITS = 32

@@ -5,7 +5,6 @@ The result is a response with a status of 2xx or one of three errors that say wh
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable
 from random import random
@@ -21,6 +20,7 @@ from clawmark.net.client import Response
 from clawmark.net.failures import Verdict, classify, retry_after, server_message
 from clawmark.net.http_error import HttpError
 from clawmark.system.backoff import Backoff
+from clawmark.system.log_records import get_logger
 
 
 class Policy(NamedTuple):
@@ -89,7 +89,7 @@ def send_with_retries(
             "because": failure.message,
             "pause": round(wait, 2),
         }
-        logging.getLogger("clawmark.embed").info("request is tried again", extra={"facts": facts})
+        get_logger("clawmark.embed").info("request is tried again", extra={"facts": facts})
         sleep(wait)
         attempt += 1
 

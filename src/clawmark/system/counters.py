@@ -6,6 +6,8 @@ import time
 from _thread import allocate_lock  # a lock without `threading`, which costs a cold search 1 ms
 from typing import Literal, TypeAlias
 
+from clawmark.system import log_file
+
 Event: TypeAlias = Literal["denied", "readErrors", "fallbacks", "historyFailures", "journalErrors"]
 """Paths that were refused, files that could not be read, answers given by a substitute (another
 embedder, keywords alone, or another backend), versions that could not be recorded, and writes that
@@ -43,11 +45,13 @@ class SharedCounts:
         self._lock = allocate_lock()
         self._waiting: dict[str, int] = {}
 
-    def add(self, event: Event) -> None:
-        """Count an event; if the file cannot be written now, with the next one. Never raises."""
+    def add(self, event: Event, detail: str = "") -> None:
+        """Count and log an event; if the file cannot be written now, with the next one. Never
+        raises. `detail` says more in the log."""
         # Imported late: most processes count nothing.
         from clawmark.system.shared_counts import add_counts
 
+        log_file.write("warning", f"{event}: {detail}" if detail else event)
         with self._lock:
             self._waiting[event] = self._waiting.get(event, 0) + 1
             if add_counts(self.path, self._waiting, time.time_ns() // 1_000_000):

@@ -148,7 +148,7 @@ class Recording:
         if self._recorder.counts is not None:
             self._recorder.counts.add("journalErrors")
         # Imported here: a write that is recorded logs nothing.
-        logger = import_module("logging").getLogger("clawmark.journal")
+        logger = import_module("clawmark.system.log_records").get_logger("clawmark.journal")
         logger.warning(
             "The journal has no record of a write to %s: %s", self._path, reason_of(error)
         )

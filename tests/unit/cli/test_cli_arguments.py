@@ -135,7 +135,7 @@ def test_a_mistyped_verb_gets_a_suggestion(capsys: pytest.CaptureFixture[str]) -
 
 @pytest.mark.parametrize(
     "verb",
-    ["delete", "remove", "export", "uninstall", "unindex", "recall", "find", "list"],
+    ["delete", "remove", "export", "reinstall", "unindex", "recall", "find", "list"],
 )
 def test_an_unrelated_word_gets_no_suggestion(
     verb: str, capsys: pytest.CaptureFixture[str]

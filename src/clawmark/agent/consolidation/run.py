@@ -29,6 +29,7 @@ from clawmark.agent.review.hunks import Applied, Hunk, apply_hunks, hunk_hash
 from clawmark.agent.review.proposals import Proposal
 from clawmark.model.errors import CompletionError, NotText
 from clawmark.model.provenance import Origin, lowest
+from clawmark.model.sync_report import Progress
 from clawmark.text.dates import date_of
 from clawmark.workspace import Workspace
 
@@ -95,13 +96,14 @@ def consolidate(
     *,
     completer: Completer | None = None,
     dry_run: bool = False,
+    progress: Callable[[Progress], None] | None = None,
 ) -> ConsolidationReport:
     """Propose what should change in MEMORY.md after the logs of the last days.
 
     With a `completer`, a model reviews the changes of the rules and chooses among further
     candidates. If it fails, those of the rules remain."""
     now = parts.now()
-    material = read_material(parts.workspace, parts.gate, now, days)
+    material = read_material(parts.workspace, parts.gate, now, days, progress)
     changes = plan(
         material.page,
         material.entries,
@@ -142,20 +144,30 @@ def contradictions(parts: ConsolidationParts, days: int) -> tuple[Contradiction,
     return tuple(find_contradictions(ClaimIndex(material.entries)))
 
 
-def read_material(workspace: Workspace, gate: Gate, now: datetime, days: int) -> Material:
+def read_material(
+    workspace: Workspace,
+    gate: Gate,
+    now: datetime,
+    days: int,
+    progress: Callable[[Progress], None] | None = None,
+) -> Material:
     """Read MEMORY.md and the daily logs of the last days, not session notes and imports."""
     today = now.date().isoformat()
     first = (now.date() - timedelta(days=days - 1)).isoformat()
     page, base_hash, files = SourceText(LONG_TERM, ""), "", list[SourceText]()
-    for state in workspace.scan().files:
-        is_log = _is_daily_log(state.path) and first <= date_of(state.path) <= today
-        if not is_log and state.path != LONG_TERM:
-            continue
+
+    def is_wanted(path: str) -> bool:
+        return path == LONG_TERM or (_is_daily_log(path) and first <= date_of(path) <= today)
+
+    states = [state for state in workspace.scan().files if is_wanted(state.path)]
+    for number, state in enumerate(states, 1):
+        if progress is not None:
+            progress(Progress(stage="text", done=number, total=len(states), label=state.path))
         try:
             document = workspace.read_document(state)
         except NotText:
             continue
-        if is_log:
+        if state.path != LONG_TERM:
             files.append(SourceText(state.path, document.text))
         else:
             changed = datetime.fromtimestamp(state.mtime_ns // NANOSECONDS, now.tzinfo)

@@ -9,7 +9,6 @@ request and not before.
 from __future__ import annotations
 
 import asyncio
-import logging
 import socket
 import threading
 from collections.abc import AsyncIterator, Sequence
@@ -41,12 +40,13 @@ from clawmark.agent.models.completer import Completion, Message, Tool, ToolCall
 from clawmark.agent.tools.base import one_line
 from clawmark.model.errors import CompletionError, ContextTooLong
 from clawmark.net.addresses import AddressRefused, allowed_addresses
+from clawmark.system.log_records import get_logger
 from clawmark.text.chunking.tokens import well_formed
 from clawmark.text.secrets.redact import Redactor
 
 pydantic_ai.BANNER_ENABLED = False
 
-_log = logging.getLogger("clawmark.agent")
+_log = get_logger("clawmark.agent")
 
 PAUSES = (0.5, 1.0)
 """Seconds to wait before the second and the third attempt; a server may ask for more."""

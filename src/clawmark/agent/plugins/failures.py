@@ -4,7 +4,6 @@ Hooks of coding agents run in short processes, so failures are kept on disk."""
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Callable
 from datetime import datetime
@@ -12,6 +11,7 @@ from typing import NamedTuple
 
 from clawmark.system import shared_json
 from clawmark.system.counters import Metrics
+from clawmark.system.log_records import PRIVATE, get_logger
 
 PATIENCE = 1.0
 """Seconds to wait for another process that records a failure."""
@@ -43,7 +43,7 @@ class PluginFailures:
         self._metrics.count(f"plugins.failures.{plugin}")
         if sentence not in self._logged:
             self._logged.add(sentence)
-            logging.getLogger("clawmark.plugins").warning(sentence)
+            get_logger("clawmark.plugins").warning(sentence, extra=PRIVATE)
         try:
             with shared_json.locked(self._path, PATIENCE) as is_held:
                 if is_held:

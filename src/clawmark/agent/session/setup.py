@@ -5,7 +5,6 @@ needs it; a conversation continues without it and logs a warning."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -16,6 +15,7 @@ from clawmark.agent.notes.session_note import NoteSettings
 from clawmark.agent.session.session import Rollover
 from clawmark.config.schema import Settings
 from clawmark.model.errors import ConfigError
+from clawmark.system.log_records import get_logger
 
 UNKNOWN_WINDOW = 200_000
 """Tokens, if a host passes its own model without a context window; OpenClaw's default."""
@@ -117,6 +117,6 @@ def models_for(
 
 
 def _log(error: ConfigError) -> None:
-    logging.getLogger("clawmark.agent").warning(
+    get_logger("clawmark.agent").warning(
         "the model cannot be used", extra={"facts": {"because": error.message}}
     )

@@ -75,6 +75,6 @@ def unexpected(tool: str, error: BaseException) -> Payload:
 def log_unexpected(what: str) -> None:
     """Log the traceback of the current exception."""
     # Imported late: logging reads the clock when it is imported, and fails after the year 2262.
-    import logging
+    from clawmark.system.log_records import get_logger
 
-    logging.getLogger("clawmark.agent.tools").exception("%s failed", what)
+    get_logger("clawmark.agent.tools").exception("%s failed", what)

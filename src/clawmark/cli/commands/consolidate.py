@@ -10,6 +10,7 @@ from clawmark.cli.arguments import UsageError, count, some_text
 from clawmark.cli.layout import plural, wrap
 from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import columns, emit, note, one_line, paint, plain, say
+from clawmark.cli.progress import ProgressBar
 from clawmark.cli.review.text import diff_pieces
 
 if TYPE_CHECKING:
@@ -56,12 +57,13 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     if args.model and args.no_model:
         raise UsageError("--model and --no-model exclude each other.")
-    with open_memory(args) as memory:
+    with open_memory(args) as memory, ProgressBar(enabled=not args.json) as bar:
         report = memory.consolidate(
             days=args.days or 0,
             model=args.model or "",
             rules_only=args.no_model,
             dry_run=args.dry_run,
+            progress=bar.update if bar.is_shown else None,
         )
     if args.json:
         emit(report_as_json(report))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,17 @@ from clawmark.cli.arguments import UsageError
 from clawmark.cli.as_json import as_json
 from clawmark.cli.layout import plural, wrap
 from clawmark.cli.open_memory import open_memory
-from clawmark.cli.output import columns, emit, one_line, paint, place, plain, say
+from clawmark.cli.output import (
+    columns,
+    emit,
+    fold,
+    is_terminal,
+    one_line,
+    paint,
+    place,
+    plain,
+    say,
+)
 from clawmark.model.reports import Finding
 
 if TYPE_CHECKING:
@@ -114,4 +125,6 @@ def finding_lines(finding: Finding) -> list[str]:
     lines = [f"{paint(mark, colour)}{place(finding.what)}"]
     if finding.next_step:
         lines.append(f"        {paint('→', 'dim')} {plain(finding.next_step)}")
-    return lines
+    if not is_terminal(sys.stdout):
+        return lines
+    return [piece for line in lines for piece in fold(line, columns(), " " * len(mark))]

@@ -13,6 +13,7 @@ from clawmark.cli.commands.add import INDEX_NOTE, added_lines
 from clawmark.cli.layout import short_path
 from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import emit, note, one_line, paint, plain, say
+from clawmark.cli.progress import ProgressBar
 from clawmark.importers.notes import Imported
 from clawmark.importers.run import run_import, run_seeding
 from clawmark.importers.seeds import databases_of, openclaw_folder
@@ -61,9 +62,14 @@ def run(args: Namespace) -> int:
         if args.source == "openclaw":
             return _openclaw(memory, path, args)
 
-        done = list(
-            run_import(memory, args.source, path, dry_run=args.dry_run, overwrite=args.overwrite)
-        )
+        done = list[Imported]()
+        with ProgressBar(enabled=not args.json) as bar:
+            for one in run_import(
+                memory, args.source, path, dry_run=args.dry_run, overwrite=args.overwrite
+            ):
+                done.append(one)
+                if bar.is_shown:
+                    bar.count("import", len(done), one.path)
         workspace = memory.places.workspace
     return _report(done, workspace, args)
 

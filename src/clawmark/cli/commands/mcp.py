@@ -22,6 +22,7 @@ from clawmark.mcp.shutdown import (
 from clawmark.mcp.stdio.handshake import open_session
 from clawmark.mcp.stdio.streams import claim_standard_streams
 from clawmark.model.errors import ClawmarkError
+from clawmark.system import log_file
 
 EXAMPLES = """\
 examples:
@@ -101,6 +102,7 @@ def _run_stdio(args: Namespace) -> int:
     # The instructions contain no memory; each answer depends on the session of its request.
     described_key = None if args.session_from_host else session_key
     with open_memory(args) as memory:
+        log_file.write("info", "clawmark mcp: started")
 
         async def serve() -> int:
             shutdown = shutdown_on_signals()
@@ -139,6 +141,7 @@ def _run_http(args: Namespace) -> int:
         )
         token = read_token(memory.places.state_dir)
         check_address(address, token, allow_remote=args.allow_remote)
+        log_file.write("info", "clawmark mcp: started")
 
         def ready(bound: Address) -> None:
             shown = f"[{bound.host}]" if ":" in bound.host else bound.host

@@ -25,6 +25,7 @@ from clawmark.cli.output import (
 from clawmark.memory import Memory
 from clawmark.model.errors import ClawmarkError
 from clawmark.model.values import CandidateStory, Explanation, Found, Hit
+from clawmark.system import log_file
 from clawmark.text.untrusted.origin_labels import without_comments
 
 if TYPE_CHECKING:
@@ -139,6 +140,8 @@ def run(args: Namespace) -> int:
             as_of=args.as_of,
             explain=args.explain,
         )
+        if found.degraded is not None:
+            log_file.write("warning", f"search degraded: {found.degraded.fix}")
         if args.explain:
             found = _with_replaced(memory, found)
         if args.files:

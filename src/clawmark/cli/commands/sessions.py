@@ -61,6 +61,8 @@ def run(args: Namespace) -> int:
 def listing(found: tuple[Transcript, ...], width: int = 0) -> list[str]:
     """Return the transcripts as a table; names are shortened to fit `width` (0: no limit)."""
     has_flushes = any(one.flush is not None for one in found)
+    # On a terminal, the note below the table says that no transcript is searched.
+    has_status = not width or any(one.status != "not a source" for one in found)
     rows = [("NAME", "FROM", "TO", "SIZE", "LENGTH", "FORMAT", "", "FLUSHED" * has_flushes)]
     rows += [
         (
@@ -70,7 +72,7 @@ def listing(found: tuple[Transcript, ...], width: int = 0) -> list[str]:
             size(one.size),
             plural(one.messages, "message"),
             one.kind,
-            one.status,
+            one.status * has_status,
             _flushed(one.flush),
         )
         for one in found

@@ -30,6 +30,7 @@ from clawmark.cli.output import (
 from clawmark.cli.progress import stage_name
 from clawmark.model.reports import WatchEvent
 from clawmark.model.sync_report import SyncReport
+from clawmark.system import log_file
 
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 FRAME_SECONDS = 0.1
@@ -49,6 +50,7 @@ def run(args: Namespace) -> int:
     logging.getLogger("clawmark").addHandler(logging.NullHandler())
     events: SimpleQueue[WatchEvent] = SimpleQueue()
     with open_memory(args) as memory:
+        log_file.write("info", "clawmark watch: started")
         view: Lines | LiveLine
         if args.json:
             view = JsonLines(memory.places.workspace)

@@ -364,6 +364,14 @@ class MemoryOptions(NamedTuple):
             kind="texts",
         ),
     ] = ()
+    log: Annotated[
+        str,
+        Key(
+            "What commands and servers write to `logs/clawmark.log` in the state folder: `info` "
+            "for what ran too, `off` for nothing. Memory text and keys are never written.",
+            choices=("off", "error", "warning", "info"),
+        ),
+    ] = "info"
     daily_log: DailyLogOptions = DailyLogOptions()
 
 

@@ -8,7 +8,6 @@ no state about what is due: the sync compares disk and index."""
 from __future__ import annotations
 
 import atexit
-import logging
 import os
 import threading
 import time
@@ -22,6 +21,7 @@ from clawmark.model.errors import ClawmarkError, IndexBusy
 from clawmark.model.reports import WatchEvent
 from clawmark.model.sync_report import Progress, SyncReport
 from clawmark.system.backoff import Backoff
+from clawmark.system.log_records import get_logger
 
 REASONS = (
     "settle",
@@ -51,7 +51,7 @@ WATCHED = ("settle", "watch", "session-delta")
 RETRY = Backoff(first=60.0, longest=3600.0)
 """How long after such a sync it is retried: the disk was full, or a service unavailable.
 """
-_LOG = logging.getLogger("clawmark.engine.sync")
+_LOG = get_logger("clawmark.engine.sync")
 
 
 class Job(NamedTuple):

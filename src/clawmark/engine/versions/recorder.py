@@ -7,7 +7,6 @@ begun."""
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Callable, Sequence
 from importlib import import_module
@@ -15,13 +14,14 @@ from typing import TYPE_CHECKING
 
 from clawmark.history.recorded_files import is_recorded
 from clawmark.model.errors import ClawmarkError, HistoryDamaged, reason_of
+from clawmark.system.log_records import get_logger
 from clawmark.workspace import Workspace
 from clawmark.workspace.scan import scan_workspace
 
 if TYPE_CHECKING:
     from clawmark.history.history import History
 
-_LOG = logging.getLogger("clawmark.history")
+_LOG = get_logger("clawmark.history")
 
 
 class VersionRecorder:

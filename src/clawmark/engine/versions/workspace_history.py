@@ -4,7 +4,6 @@ Each call records the files as they are now first, so that what is replaced can 
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
@@ -25,11 +24,12 @@ from clawmark.model.errors import (
     WorkspaceError,
 )
 from clawmark.model.provenance import JournalRecord, Origin
+from clawmark.system.log_records import get_logger
 from clawmark.text.moments import parse_moment
 from clawmark.workspace import Workspace
 from clawmark.workspace.places import is_markdown
 
-_LOG = logging.getLogger("clawmark.history")
+_LOG = get_logger("clawmark.history")
 RESTORE = Origin(actor="user", kind="restore", trust="owner")
 UNDO = Origin(actor="user", kind="undo", trust="owner")
 _ID = re.compile("[0-9a-f]{4,40}")

@@ -1,0 +1,1 @@
+"""Uninstall: find what Clawmark has made on this machine, and remove it."""
