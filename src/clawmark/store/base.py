@@ -60,6 +60,40 @@ def noise_fact(space: int) -> str:
     return f"noise_{space}"
 
 
+MANY_LOOSE = 8
+"""This many segments of the full-text index are worth merging."""
+
+
+class IndexState(NamedTuple):
+    """The contents of an index in numbers, for `status` and for deciding whether to sweep."""
+
+    generation: int
+    building: int | None
+    """The generation that a running rebuild makes."""
+    identity: dict[str, Any]
+    spaces: tuple[Space, ...]
+    files: int
+    chunks: int
+    last_sync: dict[str, Any]
+    cache_entries: int
+    dead_words: int
+    """Deleted passages whose words are still in the file; `sweep` removes them."""
+    loose_words: int
+    """Commits since the full-text index was last merged into one segment."""
+    has_dead: bool
+    """Whether replaced rows, an abandoned rebuild or a dropped space are still in the file; `sweep`
+    removes them first."""
+
+    @property
+    def is_worth_sweeping(self) -> bool:
+        """Whether there is enough to remove: dead rows, words of replaced text, or segments."""
+        return (
+            self.has_dead
+            or self.dead_words > max(256, self.chunks // 8)
+            or self.loose_words >= MANY_LOOSE
+        )
+
+
 class SearchSnapshot(Protocol):
     """A consistent view of the index, as far as a search reads it."""
 
