@@ -26,7 +26,7 @@ from clawmark.embed.services.remote import RemoteEmbedder
 from clawmark.history.history import History
 from clawmark.model.errors import ClawmarkError, ConfigError, TombstonesDamaged
 from clawmark.model.reports import Finding
-from clawmark.store.sqlite.store import SqliteStore
+from clawmark.store.base import ManagedStore
 
 if TYPE_CHECKING:
     from clawmark.config.paths import Places
@@ -46,7 +46,9 @@ __all__ = [
 LANCEDB = "memory-lancedb"
 
 
-def make_parts(memory: Memory, store: SqliteStore, sync_index: Callable[[], object]) -> ForgetParts:
+def make_parts(
+    memory: Memory, store: ManagedStore, sync_index: Callable[[], object]
+) -> ForgetParts:
     """Return the places of a memory."""
     places = memory.places
     folder = history_folder(places)

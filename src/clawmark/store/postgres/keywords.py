@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 from clawmark.store.base import KeywordQuery
 from clawmark.store.postgres.filtering import Selection
 from clawmark.store.postgres.matching import (
+    K1,
+    STATED,
+    WEIGHTS,
     B,
     Doc,
-    K1,
     Parts,
-    STATED,
     Totals,
-    WEIGHTS,
     contribution,
     frequency_of,
     parts_of,
@@ -93,9 +93,7 @@ class KeywordIndex:
             (*parameters, list(extra), list(extra.values()), limit),
         ).fetchall()
 
-    def score(
-        self, queries: Sequence[KeywordQuery], keys: Sequence[int]
-    ) -> list[dict[int, float]]:
+    def score(self, queries: Sequence[KeywordQuery], keys: Sequence[int]) -> list[dict[int, float]]:
         """Return, for each query, the scores of those of the given chunks that match it."""
         wanted = [parts_of(query, self._hasher) for query in queries]
         if not keys or not self._totals.chunks:
@@ -261,7 +259,9 @@ class KeywordIndex:
 
     def _sum(self, adding: Sequence[tuple[float, int]], parts: Parts) -> str:
         """Return the SQL of what terms add to a score: `matching.contribution`, summed up."""
-        norm = f"({K1 * (1.0 - B)!r}::float8 + {K1 * B / self._totals.average!r}::float8 * w.length)"
+        norm = (
+            f"({K1 * (1.0 - B)!r}::float8 + {K1 * B / self._totals.average!r}::float8 * w.length)"
+        )
         terms = ["0::float8"]
         for rare, term in adding:
             place = f"array_position(w.terms, '{term}'::bigint)"

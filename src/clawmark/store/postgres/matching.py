@@ -164,12 +164,8 @@ def score(
             frequency = frequency_of(positions)
             total += contribution(rare[phrase.term], frequency, doc.length, totals)
     for one, other in parts.pairs:
-        both = [
-            positions_of(doc, phrase, stated_only=parts.stated_only) for phrase in (one, other)
-        ]
-        near = near_positions(
-            both[0], both[1], (len(one.words), len(other.words)), parts.distance
-        )
+        both = [positions_of(doc, phrase, stated_only=parts.stated_only) for phrase in (one, other)]
+        near = near_positions(both[0], both[1], (len(one.words), len(other.words)), parts.distance)
         for phrase, positions in zip((one, other), near, strict=True):
             if positions:
                 matched = True

@@ -189,6 +189,20 @@ class PostgresStore:
 
     # --- maintenance ------------------------------------------------------------------------------
 
+    def exists(self) -> bool:
+        return True
+
+    def check_vectors(self) -> None:
+        with self.snapshot() as snapshot:
+            found = snapshot.connection.execute(
+                "SELECT '[1,0]'::halfvec <#> '[1,0]'::halfvec, '[1,0]'::halfvec <#> '[0,1]'::halfvec"
+            ).fetchone()
+        if found != (-1.0, 0.0):
+            raise IndexStoreError(
+                f"pgvector in {self.path} scored known vectors wrongly: {found}.",
+                hint="Install pgvector 0.8 or newer on the server.",
+            )
+
     def set_aside(self, kind: str) -> str:
         """Empty a damaged index; its cache stays. Nothing is renamed, so return an empty name."""
         with self.transaction() as transaction:

@@ -264,9 +264,7 @@ class PostgresTransaction(PostgresSnapshot):
     # --- facts ------------------------------------------------------------------------------------
 
     def set_facts(self, name: str, facts: dict[str, Any]) -> None:
-        self._run(
-            "DELETE FROM clawmark.facts WHERE scope = %s AND name = %s", (self.scope, name)
-        )
+        self._run("DELETE FROM clawmark.facts WHERE scope = %s AND name = %s", (self.scope, name))
         if facts:
             self._run(
                 "INSERT INTO clawmark.facts (scope, name, value) VALUES (%s, %s, %s)",
@@ -281,9 +279,7 @@ class PostgresTransaction(PostgresSnapshot):
         if self.building and json.loads(self.row.building_identity) == wanted:
             return self.building
         number = 1 + max(self.generation, self.row.last_built)
-        self._set_row(
-            building=number, last_built=number, building_identity=json.dumps(identity)
-        )
+        self._set_row(building=number, last_built=number, building_identity=json.dumps(identity))
         return number
 
     def publish(self, building: int) -> list[FileRow]:
@@ -331,9 +327,7 @@ class PostgresTransaction(PostgresSnapshot):
                     f"DELETE FROM clawmark.{table} WHERE scope = %s AND edition <> ALL (%s)",
                     (self.scope, alive),
                 )
-            self._run(
-                "DELETE FROM clawmark.terms WHERE scope = %s AND chunks <= 0", (self.scope,)
-            )
+            self._run("DELETE FROM clawmark.terms WHERE scope = %s AND chunks <= 0", (self.scope,))
         return len(keys)
 
     def clear(self) -> None:
@@ -456,9 +450,7 @@ class PostgresTransaction(PostgresSnapshot):
             )
         self._staged = None
 
-    def _remove_chunks(
-        self, keys: Sequence[int], edition: int, *, is_counted: bool = True
-    ) -> None:
+    def _remove_chunks(self, keys: Sequence[int], edition: int, *, is_counted: bool = True) -> None:
         """Delete chunks with their words and vectors."""
         if not keys:
             return
