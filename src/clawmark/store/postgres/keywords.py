@@ -72,7 +72,7 @@ class KeywordIndex:
     def search(
         self, query: KeywordQuery, limit: int, selection: Selection | None
     ) -> list[tuple[int, float]]:
-        """Return (key, score) of the best matches, only of selected chunks if there is a selection."""
+        """Return (key, score) of the best matches, among the selected chunks if some are."""
         parts = parts_of(query, self._hasher)
         if not self._totals.chunks or not (parts.phrases or parts.pairs):
             return []
@@ -85,9 +85,9 @@ class KeywordIndex:
         source, parameters = self._candidates(single, counted, extra, selection)
         adding = [(rare[term], term) for term in parts.single if counted[term]]
         return self._connection.execute(
-            f"WITH candidates AS ({source}) "
-            f"SELECT key, score FROM (SELECT w.key, coalesce(e.score, 0) + {self._sum(adding, parts)}"
-            f" AS score FROM candidates c JOIN clawmark.words w ON w.key = c.key "
+            f"WITH candidates AS ({source}) SELECT key, score FROM (SELECT w.key, "
+            f"coalesce(e.score, 0) + {self._sum(adding, parts)} AS score "
+            "FROM candidates c JOIN clawmark.words w ON w.key = c.key "
             "LEFT JOIN unnest(%s::bigint[], %s::float8[]) e (key, score) ON e.key = w.key "
             f"WHERE {self._visible}) scored WHERE score > 0 ORDER BY score DESC, key LIMIT %s",
             (*parameters, list(extra), list(extra.values()), limit),

@@ -131,7 +131,7 @@ def _apply(connection: Connection, migration: Migration) -> None:
             "CREATE TABLE IF NOT EXISTS clawmark.migrations (version integer PRIMARY KEY, "
             "name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())"
         )
-        connection.execute(sql.SQL(migration.text))  # type: ignore[arg-type]
+        connection.execute(sql.SQL(migration.text))
         connection.execute(
             "INSERT INTO clawmark.migrations (version, name) VALUES (%s, %s)", migration[:2]
         )

@@ -163,7 +163,7 @@ class Server:
             )
         if isinstance(error, _TOO_SLOW):
             return IndexStoreError(
-                f"A query in {self.shown} took longer than {self._query_seconds:g} s and was ended.",
+                f"A query in {self.shown} was ended after {self._query_seconds:g} s.",
                 hint="Run `clawmark db upgrade`, which makes missing indexes and statistics; then "
                 "see what else the server is doing.",
             )

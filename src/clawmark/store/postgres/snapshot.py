@@ -62,7 +62,7 @@ NO_INDEX = IndexRow(
 
 
 class Held(NamedTuple):
-    """A vector space with the number of its vectors, and of chunks it does not cover, by edition."""
+    """A vector space, and by edition how many chunks it covers and how many it does not."""
 
     space: Space
     vectors: dict[int, int]

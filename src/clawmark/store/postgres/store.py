@@ -195,7 +195,7 @@ class PostgresStore:
     def check_vectors(self) -> None:
         with self.snapshot() as snapshot:
             found = snapshot.connection.execute(
-                "SELECT '[1,0]'::halfvec <#> '[1,0]'::halfvec, '[1,0]'::halfvec <#> '[0,1]'::halfvec"
+                "SELECT '[1,0]'::halfvec <#> '[1,0]', '[1,0]'::halfvec <#> '[0,1]'"
             ).fetchone()
         if found != (-1.0, 0.0):
             raise IndexStoreError(

@@ -10,7 +10,7 @@ import threading
 from array import array
 from collections.abc import Callable, Sequence
 from hashlib import blake2b
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import apsw
 
@@ -28,7 +28,7 @@ class _Tokenizers(threading.local):
 
     def __init__(self) -> None:
         self.connection = apsw.Connection(":memory:")
-        self.cut: Callable[..., list[str]] = self.connection.fts5_tokenizer(*_TOKENIZER)
+        self.cut: Callable[..., Any] = self.connection.fts5_tokenizer(*_TOKENIZER)
 
 
 _tokenizers = _Tokenizers()
@@ -109,13 +109,14 @@ def tokenize(text: str) -> list[str]:
     """Return the tokens of a text, as FTS5 stores them."""
     if not text:
         return []
-    return _tokenizers.cut(
+    tokens: list[str] = _tokenizers.cut(
         text.encode("utf-8", "replace"),
         apsw.FTS5_TOKENIZE_DOCUMENT,
         None,
         include_offsets=False,
         include_colocated=False,
     )
+    return tokens
 
 
 def unpack(columns: Sequence[int], sequence: bytes) -> list[Sequence[int]]:
@@ -123,7 +124,8 @@ def unpack(columns: Sequence[int], sequence: bytes) -> list[Sequence[int]]:
     total = sum(columns)
     is_short = not total or len(sequence) // total == 2
     numbers = memoryview(sequence).cast("H" if is_short else "I").tolist()
-    unpacked, start = [], 0
+    unpacked: list[Sequence[int]] = []
+    start = 0
     for length in columns:
         unpacked.append(numbers[start : start + length])
         start += length
