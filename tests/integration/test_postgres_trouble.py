@@ -125,13 +125,14 @@ def test_many_writers_lose_nothing(postgres_uri: str) -> None:
     ],
 )
 def test_no_message_shows_the_password(uri: str) -> None:
-    with pytest.raises((IndexStoreError, ConfigError)) as raised:
-        with closing(PostgresStore(Server(uri), "test")) as store, store.snapshot():
-            raise AssertionError("opened")
-    shown = f"{raised.value!r} {raised.value.hint} {raised.getrepr(style='native')}"
-    assert SECRET not in raised.value.message + raised.value.hint + str(raised.value.args)
+    with (
+        pytest.raises((IndexStoreError, ConfigError)) as raised,
+        closing(PostgresStore(Server(uri), "test")) as store,
+        store.snapshot(),
+    ):
+        raise AssertionError("opened")
     assert raised.value.hint
-    assert "Traceback" in shown
+    assert SECRET not in raised.value.message + raised.value.hint + str(raised.value.args)
 
 
 def test_the_command_line_names_the_database_and_hides_the_password(tmp_path: Path) -> None:
@@ -143,11 +144,11 @@ def test_the_command_line_names_the_database_and_hides_the_password(tmp_path: Pa
     for verb in (["search", "x"], ["index"], ["status"], ["doctor"], ["db", "status"],
                  ["config", "show"], ["config", "show", "--json"]):  # fmt: skip
         ran = place.run(*verb, "--config", str(config))
-        assert SECRET not in ran.stdout + ran.stderr
-        assert "Traceback" not in ran.stderr
+        assert SECRET not in ran.out + ran.err
+        assert "Traceback" not in ran.err
         if verb[0] != "config":
-            assert "127.0.0.1:1/m cannot be reached" in ran.stdout + ran.stderr, verb
-            assert ran.returncode == 3, verb
+            assert "127.0.0.1:1/m cannot be reached" in ran.out + ran.err, verb
+            assert ran.code == 3, verb
 
 
 def test_tables_are_made_once_by_several_processes(postgres_template: tuple[str, str]) -> None:

@@ -48,7 +48,7 @@ class PostgresStore:
     ) -> None:
         """`owner` names the agent among those of the same login."""
         self._server = server
-        self._owner = owner
+        self.owner = owner
         self._cache_entries = cache_entries
         self._unsearched = tuple(unsearched)
         self._clock = clock
@@ -251,7 +251,7 @@ class PostgresStore:
                 with connection.transaction():
                     connection.execute(f"SET LOCAL ROLE {ROLE}")
                     found = connection.execute(
-                        "SELECT caller, scope FROM clawmark.open_private(%s)", (self._owner,)
+                        "SELECT caller, scope FROM clawmark.open_private(%s)", (self.owner,)
                     ).fetchone()
                 assert found is not None
                 self._declared = (found[0], found[1])
