@@ -22,7 +22,8 @@ from clawmark.workspace.sample import QUESTIONS, write_sample
 
 VOCABULARY = """
 heron plan lake otter billing database postgres deciding decided Köln naïve
-v2.3.1 a/b.md user@example.com 数据库 迁移 上海机房 東京タワー データベース กรุงเทพ 한국어 데이터 Ελλάδα
+v2.3.1 a/b.md user@example.com 数据库 迁移 上海机房 東京タワー データベース
+กรุงเทพ 한국어 데이터 Ελλάδα
 привет مرحبا हिन्दी the of and foo_bar x1 🤖done straße
 """.split()  # noqa: SIM905
 QUERIES = (
