@@ -10,11 +10,11 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 from clawmark.backends.builtin import BuiltinBackend
 from clawmark.backends.none import NoMemoryBackend, NoSearchBackend, empty_slot
+from clawmark.composition.stores import open_store, vector_engine
 from clawmark.config.paths import Places
 from clawmark.config.schema import Loaded, MemorySearch, QueryOptions, Remote, Settings
 from clawmark.config.schema.media import Multimodal
@@ -23,11 +23,8 @@ from clawmark.engine.maintenance.source_file import SourceFile
 from clawmark.engine.parts import IndexParts, Setup
 from clawmark.engine.search.time_preference import may_name_time
 from clawmark.engine.sync.scan import SyncParts
-from clawmark.model.errors import ConfigError
 from clawmark.model.values import Identity, MediaRules, Query, Scan
 from clawmark.store.base import ManagedStore
-from clawmark.store.sqlite.files import refuse_other_file
-from clawmark.store.sqlite.store import SqliteStore
 from clawmark.system.counters import Metrics, SharedCounts
 from clawmark.workspace import Workspace
 from clawmark.workspace.places import ROOT_FILES
@@ -44,7 +41,6 @@ if TYPE_CHECKING:
     from clawmark.history.tombstones import Tombstones
     from clawmark.model.provenance import WriteReview
     from clawmark.model.reports import Finding
-    from clawmark.store.postgres.migrate import DatabaseStatus
     from clawmark.text.secrets.redact import Redactor
     from clawmark.workspace.transcripts.files import TranscriptFiles
 
@@ -86,7 +82,7 @@ def build(
     )
     # Without a cache, only the vectors of indexed passages are kept.
     cache_entries = options.cache.max_entries if options.cache.enabled else 0
-    index = _open_store(places, options, cache_entries)
+    index = open_store(places, options, cache_entries)
     choice, revive = _choose(places, loaded.settings, index, embedder, provider)
     sync = SyncParts(
         workspace=workspace,
@@ -127,53 +123,6 @@ def build(
     )
 
 
-def _open_store(places: Places, options: MemorySearch, cache_entries: int) -> ManagedStore:
-    """Return the configured store; nothing is opened yet."""
-    unsearched = [source for source in ("memory", "sessions") if source not in options.sources]
-    if options.store.uri:
-        postgres = _postgres()
-        made: ManagedStore = postgres.open_store(places, options.store, cache_entries, unsearched)
-        return made
-    if options.store.path:
-        refuse_other_file(places.index_path)
-    return SqliteStore(
-        places.index_path,
-        vector_engine=options.store.vector.engine,
-        cache_entries=cache_entries,
-        unsearched=unsearched,
-    )
-
-
-def _postgres() -> ModuleType:
-    # Imported here: an optional extra, and most memories have their index in SQLite.
-    try:
-        return import_module("clawmark.composition.postgres")
-    except ModuleNotFoundError as error:
-        raise ConfigError(
-            f"memorySearch.store.uri is set, but the package {error.name} is not installed.",
-            key="memorySearch.store.uri",
-            hint="Install the extra: pip install 'clawmark[postgres]'.",
-        ) from None
-
-
-def upgrade_database(settings: Settings) -> tuple[str, ...]:
-    """Bring the tables in PostgreSQL up to date; return what was applied."""
-    done: tuple[str, ...] = _postgres().upgrade_database(settings)
-    return done
-
-
-def database_status(settings: Settings) -> DatabaseStatus:
-    """Examine the database of the index, without changing it."""
-    status: DatabaseStatus = _postgres().examine_database(settings)
-    return status
-
-
-def _vector_engine(options: MemorySearch) -> str:
-    if not options.store.vector.enabled:
-        return ""
-    return "pgvector" if options.store.uri else options.store.vector.engine
-
-
 def _setup(places: Places, loaded: Loaded, source_file: str, cache_entries: int) -> Setup:
     """Return what status and doctor report of the configuration."""
     options = loaded.settings.memory_search
@@ -184,7 +133,7 @@ def _setup(places: Places, loaded: Loaded, source_file: str, cache_entries: int)
         state_dir=places.state_dir,
         sources=options.sources,
         source_file=source_file,
-        vector_engine=_vector_engine(options),
+        vector_engine=vector_engine(options),
         cache_limit=cache_entries,
         warnings=loaded.warnings,
         has_index=loaded.settings.plugins.has_memory,

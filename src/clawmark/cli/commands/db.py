@@ -5,10 +5,10 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
-from clawmark import composition
 from clawmark.cli.as_json import as_json
 from clawmark.cli.layout import size, table
 from clawmark.cli.output import emit, plain, say
+from clawmark.composition.stores import database_status, upgrade_database
 from clawmark.config.load import load
 from clawmark.config.paths import resolve_places
 
@@ -36,8 +36,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     places = resolve_places(args.workspace, args.agent, args.config, args.state_dir)
     settings = load(places).settings
-    done = composition.upgrade_database(settings) if args.action != "status" else ()
-    status = composition.database_status(settings)
+    done = upgrade_database(settings) if args.action != "status" else ()
+    status = database_status(settings)
     if args.json:
         emit({"applied": list(done), "status": as_json(status)})
     elif args.action == "status":

@@ -69,7 +69,12 @@ def parts_of(query: KeywordQuery, hasher: Hasher) -> Parts:
             pairs.append((near[0], near[1]))
         else:
             phrases += near
-    return Parts(tuple(phrases), tuple(pairs), query.stated_only, query.distance)
+    return Parts(
+        phrases=tuple(phrases),
+        pairs=tuple(pairs),
+        stated_only=query.stated_only,
+        distance=query.distance,
+    )
 
 
 def rarity(total: int, matches: int) -> float:

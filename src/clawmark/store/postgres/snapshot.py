@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from clawmark.model.errors import IndexStoreError
 from clawmark.model.values import (
@@ -23,6 +23,7 @@ from clawmark.store.postgres import vectors
 from clawmark.store.postgres.filtering import Selection, select
 from clawmark.store.postgres.keywords import KeywordIndex
 from clawmark.store.postgres.matching import Totals
+from clawmark.store.postgres.rows import Ended, Held, IndexRow, chunk_row, file_row
 from clawmark.store.postgres.servers import Connection, Server
 from clawmark.store.postgres.vectors import VectorQuery
 
@@ -36,37 +37,6 @@ _CHUNK_COLUMNS = (
     "c.heading, c.text, c.first_day, c.last_day"
 )
 _SOURCES = ("memory", "sessions")
-
-
-class IndexRow(NamedTuple):
-    """The row of an index: which edition answers, and what the next keys are."""
-
-    index_id: int
-    generation: int
-    building: int
-    last_built: int
-    building_identity: str
-    next_key: int
-    next_space: int
-
-
-NO_INDEX = IndexRow(
-    index_id=0,
-    generation=1,
-    building=0,
-    last_built=1,
-    building_identity="{}",
-    next_key=1,
-    next_space=1,
-)
-
-
-class Held(NamedTuple):
-    """A vector space, and by edition how many chunks it covers and how many it does not."""
-
-    space: Space
-    vectors: dict[int, int]
-    uncovered: dict[int, int]
 
 
 class PostgresSnapshot:
@@ -207,7 +177,7 @@ class PostgresSnapshot:
             f"SELECT {_FILE_COLUMNS} FROM clawmark.files WHERE scope = %s AND {condition}{only}",
             *parameters,
         )
-        return {row[0]: _file_row(row) for row in found}
+        return {row[0]: file_row(row) for row in found}
 
     def chunks(self, keys: Sequence[int]) -> dict[int, ChunkRow]:
         found = self.rows(
@@ -216,7 +186,7 @@ class PostgresSnapshot:
             f"AND {self._visible('f.')}",
             list(keys),
         )
-        return {row[0]: _chunk_row(row) for row in found}
+        return {row[0]: chunk_row(row) for row in found}
 
     def chunks_of(self, path: str, lines: tuple[int, int] | None = None) -> list[ChunkRow]:
         first, last = lines or (0, 2**31 - 1)
@@ -229,7 +199,7 @@ class PostgresSnapshot:
             min(first, 2**31 - 1),
             min(last, 2**31 - 1),
         )
-        return [_chunk_row(row) for row in found]
+        return [chunk_row(row) for row in found]
 
     def count_chunks(self, *, undated: bool = False) -> int:
         selection = self._selected() or Selection(
@@ -495,24 +465,5 @@ class PostgresSnapshot:
         return self._hides
 
     def close(self) -> None:
-        self.connection = cast(Connection, _Ended())
+        self.connection = cast(Connection, Ended())
         self._words = None
-
-
-class _Ended:
-    """Takes the place of the connection when a snapshot has ended."""
-
-    def __getattr__(self, name: str) -> Any:
-        raise IndexStoreError(
-            "This snapshot of the index has ended.", hint="Open another one with `snapshot()`."
-        )
-
-
-def _file_row(row: Sequence[Any]) -> FileRow:
-    return FileRow._make((*row[:5], int(row[5]), int(row[6]), *row[7:]))
-
-
-def _chunk_row(row: Sequence[Any]) -> ChunkRow:
-    return ChunkRow._make(
-        (*row[:5], bytes(row[5]).hex(), bytes(row[6]).decode(), bytes(row[7]).decode(), *row[8:])
-    )

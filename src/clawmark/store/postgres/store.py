@@ -22,8 +22,9 @@ from clawmark.model.errors import IndexBusy, IndexStoreError
 from clawmark.model.values import FileRow
 from clawmark.store.base import ChunkWords, Mark
 from clawmark.store.postgres.migrate import check_version
+from clawmark.store.postgres.rows import NO_INDEX, IndexRow
 from clawmark.store.postgres.servers import Connection, Server
-from clawmark.store.postgres.snapshot import NO_INDEX, IndexRow, PostgresSnapshot
+from clawmark.store.postgres.snapshot import PostgresSnapshot
 from clawmark.store.postgres.transaction import PostgresTransaction
 from clawmark.store.postgres.vector_indexes import make_vector_indexes, owns_tables
 

@@ -13,8 +13,10 @@ from clawmark.model.documents import Chunk
 from clawmark.model.errors import IndexBusy, IndexStoreError
 from clawmark.model.values import FileRow, Identity, Space, Vector
 from clawmark.store.base import ChunkWords, noise_fact
+from clawmark.store.postgres import statements
+from clawmark.store.postgres.rows import IndexRow
 from clawmark.store.postgres.servers import Connection, Server
-from clawmark.store.postgres.snapshot import IndexRow, PostgresSnapshot
+from clawmark.store.postgres.snapshot import PostgresSnapshot
 from clawmark.store.postgres.tokens import Hasher
 from clawmark.store.postgres.vectors import as_halfvec
 
@@ -23,25 +25,6 @@ TOUCH_AFTER_NS = 60 * 1_000_000_000
 SWEPT_AT_ONCE = 2_000
 STALE_SECONDS = 60
 """A staged file that has not grown for this long belongs to a process that died."""
-_INSERT_FILE = (
-    "INSERT INTO clawmark.files (scope, key, edition, path, source, hash, size, mtime_ns, inode, "
-    "device, seen_ns, chunks, progress, staged_at) "
-    "VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, "
-    "CASE WHEN %s THEN now() END)"
-)
-_INSERT_CHUNK = (
-    "INSERT INTO clawmark.chunks (scope, key, edition, file, start_line, end_line, text, hash, "
-    "heading, first_day, last_day) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
-)
-_INSERT_WORDS = (
-    "INSERT INTO clawmark.words (scope, key, edition, file, length, columns, terms, stated, asked, "
-    "sequence) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
-)
-_TERMS_OF = (
-    "SELECT u.term, count(*) AS chunks, count(*) FILTER (WHERE u.stated > 0) AS stated "
-    "FROM clawmark.words w, unnest(w.terms, w.stated) u (term, stated) "
-    "WHERE w.scope = %(scope)s AND w.key = ANY (%(keys)s) GROUP BY u.term"
-)
 
 
 class PostgresTransaction(PostgresSnapshot):
@@ -247,17 +230,7 @@ class PostgresTransaction(PostgresSnapshot):
         return how many.
         """
         return self._run(
-            "DELETE FROM clawmark.cache c USING (SELECT e.hash, e.provider, e.model, "
-            "e.provider_key FROM clawmark.cache e WHERE e.scope = %s AND NOT EXISTS ("
-            "SELECT FROM clawmark.spaces s JOIN clawmark.vectors v "
-            "ON v.scope = s.scope AND v.space = s.id "
-            "JOIN clawmark.chunks x ON x.scope = v.scope AND x.key = v.key "
-            "WHERE s.scope = e.scope AND s.provider = e.provider AND s.model = e.model "
-            "AND s.provider_key = e.provider_key AND x.hash = e.hash) "
-            "ORDER BY e.used_at, e.hash LIMIT least(%s, greatest(0, "
-            "(SELECT count(*) FROM clawmark.cache WHERE scope = %s) - %s))) old "
-            "WHERE c.scope = %s AND c.hash = old.hash AND c.provider = old.provider "
-            "AND c.model = old.model AND c.provider_key = old.provider_key",
+            statements.TRIM_CACHE,
             (self.scope, most, self.scope, limit, self.scope),
         )
 
@@ -394,7 +367,7 @@ class PostgresTransaction(PostgresSnapshot):
 
     def _insert_file(self, row: FileRow, edition: int, *, is_staged: bool) -> int:
         (file,) = self._new_keys(1)
-        self._run(_INSERT_FILE, (self.scope, file, edition, *row, is_staged))
+        self._run(statements.INSERT_FILE, (self.scope, file, edition, *row, is_staged))
         self._staged = None
         return file
 
@@ -403,7 +376,7 @@ class PostgresTransaction(PostgresSnapshot):
     ) -> list[int]:
         keys = self._new_keys(len(chunks))
         self._run_many(
-            _INSERT_CHUNK,
+            statements.INSERT_CHUNK,
             [
                 (
                     self.scope,
@@ -423,7 +396,7 @@ class PostgresTransaction(PostgresSnapshot):
         )
         hasher = Hasher(self.scope, edition)
         self._run_many(
-            _INSERT_WORDS,
+            statements.INSERT_WORDS,
             [
                 (self.scope, key, edition, file, *hasher.pack(texts))
                 for key, texts in zip(keys, words, strict=True)
@@ -488,7 +461,7 @@ class PostgresTransaction(PostgresSnapshot):
         if sign > 0:
             self.connection.execute(
                 "INSERT INTO clawmark.terms AS t (scope, term, edition, chunks, stated) "
-                f"SELECT %(scope)s, n.term, %(edition)s, n.chunks, n.stated FROM ({_TERMS_OF}) n "
+                f"SELECT %(scope)s, n.term, %(edition)s, n.chunks, n.stated FROM ({statements.TERMS_OF}) n "
                 "ON CONFLICT (scope, term) DO UPDATE SET chunks = t.chunks + excluded.chunks, "
                 "stated = t.stated + excluded.stated",
                 values,
@@ -496,7 +469,7 @@ class PostgresTransaction(PostgresSnapshot):
         else:
             self.connection.execute(
                 "UPDATE clawmark.terms t SET chunks = t.chunks - n.chunks, "
-                f"stated = t.stated - n.stated FROM ({_TERMS_OF}) n "
+                f"stated = t.stated - n.stated FROM ({statements.TERMS_OF}) n "
                 "WHERE t.scope = %(scope)s AND t.term = n.term",
                 values,
             )
