@@ -14,6 +14,7 @@ from clawmark import Memory
 from clawmark.engine.sync.text import words_of
 from clawmark.model.values import Filters, Hit
 from clawmark.store.base import IndexStore, KeywordQuery
+from clawmark.store.postgres import keywords
 from clawmark.store.postgres.store import PostgresStore
 from clawmark.store.sqlite.store import SqliteStore
 from clawmark.testing.store_samples import any_of
@@ -107,6 +108,19 @@ def test_keyword_scores_and_counts_are_those_of_sqlite(
         few = Filters(path="memory/00*.md")
         want_few = [same[key] for key, _ in expected.within(few).search_keywords(QUERIES[1], 5)]
         assert [key for key, _ in actual.within(few).search_keywords(QUERIES[1], 5)] == want_few
+
+
+def test_scoring_few_candidates_first_gives_the_same_answers(
+    both: tuple[SqliteStore, IndexStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    same = write_worlds(both, 3)
+    sqlite, postgres = both
+    monkeypatch.setattr(keywords, "FEW_CANDIDATES", 12)
+    with sqlite.snapshot() as expected, postgres.snapshot() as actual:
+        for query in QUERIES:
+            want = [(same[key], score) for key, score in expected.search_keywords(query, 5)]
+            have = actual.search_keywords(query, 5)
+            assert [score for _, score in have] == pytest.approx([s for _, s in want], abs=1e-6)
 
 
 def test_nearest_vectors_and_cosines_are_those_of_sqlite(

@@ -29,6 +29,8 @@ from clawmark.store.postgres.matching import (
 from clawmark.store.postgres.servers import Connection
 from clawmark.store.postgres.tokens import Hasher, Phrase, unpack
 
+FEW_CANDIDATES = 2_000
+"""So many chunks are scored first: usually no other chunk can have a higher score."""
 MOST_CANDIDATES = 20_000
 """So many chunks are scored for one query."""
 MOST_CHECKED = 10_000
@@ -82,15 +84,30 @@ class KeywordIndex:
         extra = self._extra(parts, rare)
         if not single and not extra:
             return []
-        source, parameters = self._candidates(single, counted, extra, selection)
         adding = [(rare[term], term) for term in parts.single if counted[term]]
+        found: list[tuple[int, float]] = []
+        for most in (FEW_CANDIDATES, MOST_CANDIDATES) if selection is None else (MOST_CANDIDATES,):
+            some = rarest(single, counted, most)
+            source, parameters = self._candidates(single, some, counted, extra, selection)
+            parameters = (*parameters, [*extra], [*extra.values()], limit)
+            found = self._ranked(source, parameters, self._sum(adding, parts))
+            # No chunk without these terms has a higher score than this.
+            highest = sum(one * (K1 + 1.0) for one, term in adding if term not in some)
+            if len(some) == len(single) or (len(found) == limit and found[-1][1] > highest):
+                break
+        return found
+
+    def _ranked(
+        self, source: str, parameters: Sequence[Any], score_sql: str
+    ) -> list[tuple[int, float]]:
+        """Return the best candidates with their scores."""
         return self._connection.execute(
             f"WITH candidates AS ({source}) SELECT key, score FROM (SELECT w.key, "
-            f"coalesce(e.score, 0) + {self._sum(adding, parts)} AS score "
+            f"coalesce(e.score, 0) + {score_sql} AS score "
             "FROM candidates c JOIN clawmark.words w ON w.key = c.key "
             "LEFT JOIN unnest(%s::bigint[], %s::float8[]) e (key, score) ON e.key = w.key "
             f"WHERE {self._visible}) scored WHERE score > 0 ORDER BY score DESC, key LIMIT %s",
-            (*parameters, list(extra), list(extra.values()), limit),
+            parameters,
         ).fetchall()
 
     def score(self, queries: Sequence[KeywordQuery], keys: Sequence[int]) -> list[dict[int, float]]:
@@ -170,6 +187,7 @@ class KeywordIndex:
     def _candidates(
         self,
         single: Sequence[int],
+        some: Sequence[int],
         counted: Mapping[int, int],
         extra: Mapping[int, float],
         selection: Selection | None,
@@ -183,15 +201,15 @@ class KeywordIndex:
             if len(few) <= MOST_CANDIDATES:
                 return "SELECT unnest(%s::bigint[]) AS key", ([key for (key,) in few],)
         with_any = "SELECT key FROM clawmark.chunks_with(%s, %s, %s, %s) AS key"
-        some = rarest(single, counted)
-        parts, parameters = ["SELECT unnest(%s::bigint[]) AS key"], [[*extra]]
+        parts = ["SELECT unnest(%s::bigint[]) AS key"]
+        parameters: list[Any] = [[*extra]]
         if len(single) > 1 and counted[single[0]] > MOST_CANDIDATES:
             # Every term is common: those with all of them come first.
             parts.append(with_any)
-            parameters += [self._scope, list(single), True, MOST_CANDIDATES]  # type: ignore[list-item]
+            parameters += [self._scope, list(single), True, MOST_CANDIDATES]
         if some:
             parts.append(with_any)
-            parameters += [self._scope, list(some), False, MOST_CANDIDATES]  # type: ignore[list-item]
+            parameters += [self._scope, list(some), False, MOST_CANDIDATES]
         source = " UNION ".join(parts)
         if selection is None:
             return source, tuple(parameters)
@@ -275,12 +293,12 @@ class KeywordIndex:
         return f"({' + '.join(terms)})"
 
 
-def rarest(single: Sequence[int], counted: Mapping[int, int]) -> list[int]:
+def rarest(single: Sequence[int], counted: Mapping[int, int], most: int) -> list[int]:
     """Return the rarest terms whose chunks are few enough to score, and at least one."""
     some, total = list(single[:1]), counted[single[0]] if single else 0
     for term in single[1:]:
         total += counted[term]
-        if total > MOST_CANDIDATES:
+        if total > most:
             break
         some.append(term)
     return some

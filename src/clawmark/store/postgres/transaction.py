@@ -461,7 +461,8 @@ class PostgresTransaction(PostgresSnapshot):
         if sign > 0:
             self.connection.execute(
                 "INSERT INTO clawmark.terms AS t (scope, term, edition, chunks, stated) "
-                f"SELECT %(scope)s, n.term, %(edition)s, n.chunks, n.stated FROM ({statements.TERMS_OF}) n "
+                "SELECT %(scope)s, n.term, %(edition)s, n.chunks, n.stated "
+                f"FROM ({statements.TERMS_OF}) n "
                 "ON CONFLICT (scope, term) DO UPDATE SET chunks = t.chunks + excluded.chunks, "
                 "stated = t.stated + excluded.stated",
                 values,
