@@ -20,7 +20,7 @@ import psycopg
 from clawmark.model.documents import Chunk
 from clawmark.model.errors import IndexBusy, IndexStoreError
 from clawmark.model.values import FileRow
-from clawmark.store.base import ChunkWords, Mark
+from clawmark.store.base import ChunkWords, FileSet, Mark
 from clawmark.store.postgres.migrate import check_version
 from clawmark.store.postgres.rows import NO_INDEX, IndexRow
 from clawmark.store.postgres.servers import Connection, Server
@@ -110,8 +110,9 @@ class PostgresStore:
     ) -> None:
         for attempts_left in reversed(range(ATTEMPTS)):
             with self.snapshot() as snapshot:
-                which = "rebuilt" if building and building == snapshot.building else "visible"
-                known = snapshot.files([row.path], which=which).get(row.path)  # type: ignore[arg-type]
+                is_rebuilt = building and building == snapshot.building
+                which: FileSet = "rebuilt" if is_rebuilt else "visible"
+                known = snapshot.files([row.path], which=which).get(row.path)
             if known is not None and known.hash == row.hash:
                 return  # Another process has stored the same content.
             try:
