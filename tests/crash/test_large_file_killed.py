@@ -11,6 +11,7 @@ import pytest
 
 from clawmark import Memory
 from clawmark.store.sqlite.schema import STAGED
+from clawmark.store.sqlite.snapshot import SqliteSnapshot
 
 SETTINGS: dict[str, object] = {"memorySearch.provider": "none"}
 CHILD = """
@@ -42,6 +43,7 @@ def opened(workspace: Path) -> Memory:
 
 def staged_chunks(memory: Memory) -> int:
     with memory._builtin.parts.store.snapshot() as reader:
+        assert isinstance(reader, SqliteSnapshot)
         rows = reader.db.rows(
             "SELECT count(*) FROM chunks JOIN files f ON f.key = file WHERE f.died = ?", (STAGED,)
         )

@@ -119,6 +119,13 @@ def opens(scene: Scene) -> object:
         return type(error)
 
 
+def index_owner(scene: Scene) -> object:
+    """The name of the index in a shared database; nothing is connected to."""
+    with scene.open() as memory:
+        store = memory._builtin.parts.store
+        return getattr(store, "owner", "")
+
+
 def tools(scene: Scene) -> object:
     with scene.open() as memory:
         return [tool.name for tool in memory.tools(append=True)]

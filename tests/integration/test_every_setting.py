@@ -33,6 +33,7 @@ from setting_effects import (
     found_after_a_new_note,
     found_as_configured,
     heartbeat,
+    index_owner,
     kept_vectors,
     log_after_a_new_note,
     media_files,
@@ -113,6 +114,13 @@ ACTS: dict[str, Acts] = {
         other="{folder}/elsewhere/{agentId}.sqlite",
         look=status,
         beside={S + "provider": "none"},
+    ),
+    S + "store.uri": Acts("", "postgresql://127.0.0.1:1/memory", opens),
+    S + "store.owner": Acts(
+        one="",
+        other="{agentId}-ours",
+        look=index_owner,
+        beside={S + "store.uri": "postgresql://127.0.0.1:1/memory"},
     ),
     S + "store.vector.enabled": Acts(
         one=True, other=False, look=status, beside={S + "provider": "static"}

@@ -20,7 +20,7 @@ from clawmark.engine.sync.scan import SyncParts, SyncRequest
 from clawmark.model.errors import EmbeddingUnavailable, IndexBusy
 from clawmark.model.reports import SyncReport
 from clawmark.model.values import Scan, Vector
-from clawmark.store.sqlite.snapshot import SqliteSnapshot
+from clawmark.store.base import InspectedSnapshot
 from clawmark.testing import HashingEmbedder
 
 LONG = 60.0
@@ -223,7 +223,7 @@ def count_snapshots(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> list[int
     original = store.snapshot
 
     @contextmanager
-    def counted(*, thorough: bool = False) -> Iterator[SqliteSnapshot]:
+    def counted(*, thorough: bool = False) -> Iterator[InspectedSnapshot]:
         with original(thorough=thorough) as reader:
             counts[0] += 1
             counts[1] += 1

@@ -12,6 +12,7 @@ import pytest
 
 from clawmark import Memory
 from clawmark.model.values import Vector
+from clawmark.store.sqlite.transaction import SqliteTransaction
 from clawmark.testing import HashingEmbedder
 
 BOTH, NOTES, TALKS = ["memory", "sessions"], ["memory"], ["sessions"]
@@ -142,6 +143,7 @@ def test_an_index_that_does_not_say_which_sources_it_holds_hides_them_all_the_sa
     with opened(agent, BOTH) as memory:
         memory.sync()
         with memory._builtin.parts.store.transaction() as writer:
+            assert isinstance(writer, SqliteTransaction)
             writer.db.rows("DELETE FROM meta WHERE key = 'sources'")
     with opened(agent, NOTES) as memory:
         assert not paths(memory, "heron private pier talk")

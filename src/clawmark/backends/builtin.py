@@ -274,7 +274,9 @@ class BuiltinBackend:
         """Embed one word, and score two known vectors."""
         from clawmark.engine.maintenance.probe import probe_embeddings, probe_vectors
 
-        return probe_embeddings(self.parts.choice), probe_vectors(self.parts.setup.vector_engine)
+        return probe_embeddings(self.parts.choice), probe_vectors(
+            self.parts.setup.vector_engine, self.parts.store
+        )
 
     def close(self) -> None:
         """Stop the background worker and close the embedders, the index and the workspace."""

@@ -47,6 +47,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "memory": ("Maintain", "Run the commands of `openclaw memory`: status, index, search"),
     "eval": ("Maintain", "Measure search quality with questions whose answers are known"),
     "plugins": ("Maintain", "List the memory plugins: which one is used, and why not the others"),
+    "db": ("Maintain", "Set up or examine the PostgreSQL database of the index"),
     "config": ("Maintain", "Show or change settings"),
     "uninstall": ("Maintain", "List what Clawmark has made on this machine, and remove it"),
     "completion": ("Maintain", "Print the completion script of bash, zsh or fish"),

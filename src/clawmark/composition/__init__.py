@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from clawmark.backends.builtin import BuiltinBackend
 from clawmark.backends.none import NoMemoryBackend, NoSearchBackend, empty_slot
+from clawmark.composition.stores import open_store, vector_engine
 from clawmark.config.paths import Places
 from clawmark.config.schema import Loaded, MemorySearch, QueryOptions, Remote, Settings
 from clawmark.config.schema.media import Multimodal
@@ -23,8 +24,7 @@ from clawmark.engine.parts import IndexParts, Setup
 from clawmark.engine.search.time_preference import may_name_time
 from clawmark.engine.sync.scan import SyncParts
 from clawmark.model.values import Identity, MediaRules, Query, Scan
-from clawmark.store.sqlite.files import refuse_other_file
-from clawmark.store.sqlite.store import SqliteStore
+from clawmark.store.base import ManagedStore
 from clawmark.system.counters import Metrics, SharedCounts
 from clawmark.workspace import Workspace
 from clawmark.workspace.places import ROOT_FILES
@@ -80,16 +80,9 @@ def build(
         is_forgotten=lambda text: make_tombstones(places).is_forgotten(text),
         review=lambda: _write_review(places, loaded.settings, workspace),
     )
-    if options.store.path:
-        refuse_other_file(places.index_path)
     # Without a cache, only the vectors of indexed passages are kept.
     cache_entries = options.cache.max_entries if options.cache.enabled else 0
-    index = SqliteStore(
-        places.index_path,
-        vector_engine=options.store.vector.engine,
-        cache_entries=cache_entries,
-        unsearched=[source for source in ("memory", "sessions") if source not in options.sources],
-    )
+    index = open_store(places, options, cache_entries)
     choice, revive = _choose(places, loaded.settings, index, embedder, provider)
     sync = SyncParts(
         workspace=workspace,
@@ -140,7 +133,7 @@ def _setup(places: Places, loaded: Loaded, source_file: str, cache_entries: int)
         state_dir=places.state_dir,
         sources=options.sources,
         source_file=source_file,
-        vector_engine=options.store.vector.engine if options.store.vector.enabled else "",
+        vector_engine=vector_engine(options),
         cache_limit=cache_entries,
         warnings=loaded.warnings,
         has_index=loaded.settings.plugins.has_memory,
@@ -214,7 +207,7 @@ def history_findings(places: Places, settings: Settings, *, fix: bool) -> list[F
 
 
 def _record_found(
-    workspace: Workspace, store: SqliteStore, journal: Callable[[], Journal]
+    workspace: Workspace, store: ManagedStore, journal: Callable[[], Journal]
 ) -> Callable[[Sequence[tuple[str, str]]], None]:
     """Return what records text of changed files that no write has recorded, and once a minute how
     interrupted writes ended."""
@@ -291,7 +284,7 @@ def _media_sync(workspace: Workspace) -> MediaSync:
 def _choose(
     places: Places,
     settings: Settings,
-    store: SqliteStore,
+    store: ManagedStore,
     embedder: Embedder | None,
     provider: str | None,
 ) -> tuple[Choice, Callable[[Identity], Embedder | None]]:
@@ -341,7 +334,7 @@ def _choose(
     return choose(wanted, around), older
 
 
-def _dims_of(store: SqliteStore, names: tuple[str, ...]) -> int:
+def _dims_of(store: ManagedStore, names: tuple[str, ...]) -> int:
     """Return the vector size of an embedder's space or of its imported vectors in the cache."""
     with store.snapshot() as reader:
         spaces = (

@@ -26,7 +26,7 @@ from clawmark.embed.services.remote import RemoteEmbedder
 from clawmark.history.history import History
 from clawmark.model.errors import ClawmarkError, ConfigError, TombstonesDamaged, reason_of
 from clawmark.model.reports import Finding
-from clawmark.store.sqlite.store import SqliteStore
+from clawmark.store.base import ManagedStore
 from clawmark.system.log_records import get_logger
 
 if TYPE_CHECKING:
@@ -44,11 +44,13 @@ __all__ = [
     "make_plan",
 ]
 
-_LOG = logging.getLogger("clawmark.forget")
+_LOG = get_logger("clawmark.forget")
 LANCEDB = "memory-lancedb"
 
 
-def make_parts(memory: Memory, store: SqliteStore, sync_index: Callable[[], object]) -> ForgetParts:
+def make_parts(
+    memory: Memory, store: ManagedStore, sync_index: Callable[[], object]
+) -> ForgetParts:
     """Return the places of a memory."""
     places = memory.places
     folder = history_folder(places)
@@ -88,7 +90,7 @@ def finish_or_log(parts: ForgetParts) -> None:
     try:
         finish_interrupted(parts)
     except (ClawmarkError, OSError) as error:
-        get_logger("clawmark.forget").warning(
+        _LOG.warning(
             "An interrupted forget is not finished: %s. The next command tries again.",
             reason_of(error),
         )

@@ -21,6 +21,7 @@ from clawmark.config.schema import (
     Loaded,
     MemorySearch,
     Settings,
+    Store,
 )
 from clawmark.config.schema.media import MODEL, Multimodal, can_embed
 from clawmark.config.search_keys import with_value
@@ -89,10 +90,21 @@ def settle(gathered: Gathered, places: Places) -> Loaded:
             f"memorySearch.store.path names OpenClaw's own index; ours is {places.index_path}."
         )
         settings = with_value(settings, "memorySearch.store.path", "")
+    warnings += _unused_with_uri(settings.memory_search.store, values)
     _warn_of_unset_variables(settings, warnings)
     if settings.user_timezone:
         _check_timezone(values["agents.defaults.userTimezone"][1])
     return Loaded(settings, origins, tuple(dict.fromkeys(warnings)))
+
+
+def _unused_with_uri(store: Store, values: Values) -> list[str]:
+    """Warn of settings of the SQLite file where the index is in PostgreSQL."""
+    names = ("memorySearch.store.path", "memorySearch.store.vector.engine")
+    return [
+        f"{name} has no effect, because memorySearch.store.uri names a database."
+        for name in names
+        if store.uri and name in values
+    ]
 
 
 def _with_qmd(settings: Settings, places: Places, warnings: list[str]) -> Settings:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from clawmark.embed.base import Choice, Embedder
 from clawmark.engine.sync.scan import SyncParts
 from clawmark.model.values import Degraded, Identity, Space
-from clawmark.store.base import Snapshot
-from clawmark.store.sqlite.store import SqliteStore
+from clawmark.store.base import ManagedStore, Snapshot
 from clawmark.system.counters import Metrics, SharedCounts
 from clawmark.workspace import Workspace
 
@@ -49,7 +48,7 @@ class IndexParts(NamedTuple):
     """The workspace, its index and the embedders."""
 
     workspace: Workspace
-    store: SqliteStore
+    store: ManagedStore
     sync: SyncParts
     choice: Choice
     setup: Setup

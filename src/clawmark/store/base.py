@@ -60,6 +60,40 @@ def noise_fact(space: int) -> str:
     return f"noise_{space}"
 
 
+MANY_LOOSE = 8
+"""This many segments of the full-text index are worth merging."""
+
+
+class IndexState(NamedTuple):
+    """The contents of an index in numbers, for `status` and for deciding whether to sweep."""
+
+    generation: int
+    building: int | None
+    """The generation that a running rebuild makes."""
+    identity: dict[str, Any]
+    spaces: tuple[Space, ...]
+    files: int
+    chunks: int
+    last_sync: dict[str, Any]
+    cache_entries: int
+    dead_words: int
+    """Deleted passages whose words are still in the file; `sweep` removes them."""
+    loose_words: int
+    """Commits since the full-text index was last merged into one segment."""
+    has_dead: bool
+    """Whether replaced rows, an abandoned rebuild or a dropped space are still in the file; `sweep`
+    removes them first."""
+
+    @property
+    def is_worth_sweeping(self) -> bool:
+        """Whether there is enough to remove: dead rows, words of replaced text, or segments."""
+        return (
+            self.has_dead
+            or self.dead_words > max(256, self.chunks // 8)
+            or self.loose_words >= MANY_LOOSE
+        )
+
+
 class SearchSnapshot(Protocol):
     """A consistent view of the index, as far as a search reads it."""
 
@@ -276,3 +310,44 @@ class IndexStore(Protocol):
 
     def close(self) -> None:
         """Close all connections; using the store again opens new ones."""
+
+
+class InspectedSnapshot(Snapshot, Protocol):
+    """A snapshot that `status`, `doctor` and `verify` can examine."""
+
+    def state(self) -> IndexState:
+        """Count what the index holds."""
+
+    def database_facts(self) -> dict[str, Any]:
+        """Return what the database says about itself, for `status`."""
+
+    def integrity_problems(self) -> list[str]:
+        """Return what is wrong with the stored rows."""
+
+    def cached(self, identity: Identity, hashes: Sequence[str]) -> dict[str, Vector]:
+        """Return the cached vectors of some texts, by the SHA-256 hex of the text."""
+
+    def cached_dims(self, provider: str, model: str, provider_key: str) -> int:
+        """Return the dimensions of some cached vector of an embedder; 0 if there is none."""
+
+
+class ManagedStore(IndexStore, Protocol):
+    """An index store that `status`, `doctor`, `verify` and `forget` can maintain."""
+
+    path: str
+    """Where the index is, for messages; an address without user and password."""
+
+    def snapshot(self, *, thorough: bool = False) -> AbstractContextManager[InspectedSnapshot]:
+        """Open a snapshot; with `thorough`, everything that is read is verified."""
+
+    def exists(self) -> bool:
+        """Return whether there may be an index, without opening it."""
+
+    def check_vectors(self) -> None:
+        """Load the vector engine and score two known vectors; raise an error if that fails."""
+
+    def set_aside(self, kind: str) -> str:
+        """Make room for a new index and return the name of the old one; empty if it has none."""
+
+    def erase_deleted(self, *, timeout: float = 10.0) -> int:
+        """Erase every trace of deleted text; return how many cached vectors were removed."""

@@ -368,3 +368,13 @@ def test_overrides_win_and_are_checked(home: Home) -> None:
         home.load(overrides={"memorySearch.provder": "x"})
     with pytest.raises(ConfigError, match="cannot be overridden"):
         home.load(overrides={"memorySearch.store.path": "x"})
+
+
+def test_settings_of_the_sqlite_file_are_reported_as_unused_with_a_database(home: Home) -> None:
+    store = {"uri": "postgresql://db/memory", "path": "x.sqlite", "vector": {"engine": "blocks"}}
+    warnings = home.load(search({"store": store})).warnings
+    assert [warning.partition(" ")[0] for warning in warnings] == [
+        "memorySearch.store.path",
+        "memorySearch.store.vector.engine",
+    ]
+    assert home.load(search({"store": {"uri": "postgresql://db/memory"}})).warnings == ()

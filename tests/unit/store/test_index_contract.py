@@ -1,4 +1,4 @@
-"""The SQLite store passes the contract of `IndexStore`, with either vector engine."""
+"""Every store passes the contract of `IndexStore`: SQLite with either vector engine, PostgreSQL."""
 
 from __future__ import annotations
 
@@ -14,9 +14,17 @@ from clawmark.store.sqlite.store import SqliteStore
 from clawmark.testing import index_store_contract
 
 
-@pytest.mark.parametrize("engine", ["blocks", "sqlite-vec"])
+@pytest.mark.parametrize("engine", ["blocks", "sqlite-vec", "postgres"])
 @pytest.mark.parametrize("check", index_store_contract, ids=lambda check: check.__name__)
-def test_contract(check: Callable[[IndexStore], None], engine: str, tmp_path: Path) -> None:
+def test_contract(
+    check: Callable[[IndexStore], None],
+    engine: str,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+) -> None:
+    if engine == "postgres":
+        check(request.getfixturevalue("postgres_index"))
+        return
     if engine == "sqlite-vec" and find_spec("sqlite_vec") is None:
         pytest.skip("sqlite-vec is not installed")
     with closing(SqliteStore(str(tmp_path / "index.sqlite"), vector_engine=engine)) as store:

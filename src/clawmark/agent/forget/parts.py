@@ -14,7 +14,7 @@ from clawmark.engine.maintenance.source_file import SourceFile
 from clawmark.history.history import History
 from clawmark.history.journal import Journal
 from clawmark.history.tombstones import Tombstones
-from clawmark.store.sqlite.store import SqliteStore
+from clawmark.store.base import ManagedStore
 from clawmark.system.private_files import open_private
 from clawmark.workspace import Workspace
 from clawmark.workspace.places import ROOT_FILES, is_below
@@ -44,7 +44,7 @@ class ForgetParts(NamedTuple):
     as_of_folder: str
     """The folder of the indexes of earlier versions."""
     sources: SourceFile
-    store: SqliteStore
+    store: ManagedStore
     sync_index: Callable[[], object]
     """Brings the built-in index up to date, without asking a service."""
     clear_backends: Callable[[], None]

@@ -125,7 +125,7 @@ def _found(parts: ForgetParts, wanted: Wanted, matched: Iterable[Piece]) -> Iter
             parts.journal.path,
             f"{len(records)} record{'' if len(records) == 1 else 's'}",
         )
-    if (matched or wanted.transcripts or wanted.sources) and os.path.exists(parts.store.path):
+    if (matched or wanted.transcripts or wanted.sources) and parts.store.exists():
         yield FoundText("index", parts.store.path)
         if os.path.isdir(parts.as_of_folder):
             yield FoundText("index", parts.as_of_folder)

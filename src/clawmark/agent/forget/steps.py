@@ -25,7 +25,6 @@ from clawmark.history.history import set_aside
 from clawmark.history.tombstones import Tombstones
 from clawmark.model.errors import ClawmarkError, HistoryDamaged, NotText
 from clawmark.model.provenance import NO_BYTES, JournalRecord, Origin
-from clawmark.store.sqlite.upkeep.erasing import erase_deleted
 from clawmark.system import shared_json
 from clawmark.system.private_files import open_private, sync_folder
 from clawmark.text.forgetting import (
@@ -281,11 +280,11 @@ def change_states(parts: ForgetParts, erasure: Erasure, report: ForgetReport) ->
 def erase_from_index(parts: ForgetParts, erasure: Erasure, report: ForgetReport) -> ForgetReport:
     """Remove rows, words and vectors of text that is gone from the files."""
     parts.clear_backends()
-    if not os.path.exists(parts.store.path):
-        erase_deleted(parts.store)
+    if not parts.store.exists():
+        parts.store.erase_deleted()
         return report
     parts.sync_index()
-    return report._replace(vectors=erase_deleted(parts.store))
+    return report._replace(vectors=parts.store.erase_deleted())
 
 
 # --- One file ---

@@ -24,7 +24,7 @@ from clawmark.history.history import History
 from clawmark.history.repository import Version
 from clawmark.model.errors import IndexDamaged, IndexFromTheFuture
 from clawmark.model.values import Degraded, Found, Identity, Query
-from clawmark.store.sqlite.store import SqliteStore
+from clawmark.store.base import ManagedStore
 
 if TYPE_CHECKING:
     from clawmark.model.sync_report import Progress, SyncReport
@@ -47,7 +47,7 @@ class AsOfIndexes(NamedTuple):
     """The workspace, which says how absolute paths are cited."""
     main: IndexParts
     """The parts of the present index: embedders, reranker, chunking and the cache of vectors."""
-    open_store: Callable[[str], SqliteStore]
+    open_store: Callable[[str], ManagedStore]
 
     def search(self, query: Query, version: Version) -> Found:
         """Answer a query from the files of a version."""
@@ -76,10 +76,10 @@ class AsOfIndexes(NamedTuple):
             request = SyncRequest(progress=progress)
             return self._build(self._parts(store, files), version, request)[0]
 
-    def _store(self, version: Version) -> SqliteStore:
+    def _store(self, version: Version) -> ManagedStore:
         return self.open_store(kept.index_path(self.folder, version.id))
 
-    def _parts(self, store: SqliteStore, files: VersionWorkspace) -> IndexParts:
+    def _parts(self, store: ManagedStore, files: VersionWorkspace) -> IndexParts:
         sync = self.main.sync._replace(store=store, workspace=files, deltas=None, media=None)
         return self.main._replace(store=store, workspace=files, sync=sync)
 
@@ -168,14 +168,14 @@ def _unembedded(embedder: Embedder) -> Degraded:
     )
 
 
-def _chunk_texts(store: SqliteStore) -> dict[str, str]:
+def _chunk_texts(store: ManagedStore) -> dict[str, str]:
     """Return the text of every chunk by its hash."""
     with store.snapshot() as snapshot:
         rows = (chunk for path in snapshot.files() for chunk in snapshot.chunks_of(path))
         return {chunk.hash: chunk.text for chunk in rows}
 
 
-def _count_missing(store: SqliteStore, embedder: Embedder, chunks: Mapping[str, str]) -> int:
+def _count_missing(store: ManagedStore, embedder: Embedder, chunks: Mapping[str, str]) -> int:
     """Count the texts that would have to be embedded."""
     with store.snapshot() as snapshot:
         known = snapshot.cached(embedder.identity, list(chunks)) if embedder.identity.dims else {}
@@ -186,7 +186,7 @@ def _count_missing(store: SqliteStore, embedder: Embedder, chunks: Mapping[str, 
 
 
 def _copy_vectors(
-    identity: Identity, hashes: Collection[str], source: SqliteStore, target: SqliteStore
+    identity: Identity, hashes: Collection[str], source: ManagedStore, target: ManagedStore
 ) -> int:
     """Copy the vectors of some texts that `target` does not have; return how many."""
     copied = 0

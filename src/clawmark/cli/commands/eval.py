@@ -20,6 +20,7 @@ from clawmark.cli.output import emit, is_terminal, note, one_line, paint, plain,
 from clawmark.cli.settings.values import find_key
 from clawmark.config.load import load
 from clawmark.config.paths import resolve_places
+from clawmark.config.search_keys import with_value
 from clawmark.engine.maintenance.evaluate import Question, changed, read_questions
 from clawmark.memory import Memory
 from clawmark.model.errors import CompletionError
@@ -140,7 +141,8 @@ def _evaluate_other(
     with tempfile.TemporaryDirectory(prefix="clawmark-eval-") as folder:
         temporary = places._replace(index_path=os.path.join(folder, "index.sqlite"))
         # --provider applies to the first configuration only.
-        with Memory(temporary, loaded, background=False) as second:
+        settings = with_value(loaded.settings, "memorySearch.store.uri", "")
+        with Memory(temporary, loaded._replace(settings=settings), background=False) as second:
             second.sync()
             return second.evaluate(questions, progress=_progress(args))
 

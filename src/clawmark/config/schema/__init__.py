@@ -50,6 +50,21 @@ class Store(NamedTuple):
             "The path of the index, with `{agentId}` and `~` filled in; empty for the state folder."
         ),
     ] = ""
+    uri: Annotated[
+        object,
+        Key(
+            "The address of a PostgreSQL database that holds the index instead of SQLite: "
+            "`postgresql://USER:PASSWORD@HOST/DATABASE`; `${NAME}` takes it from the environment.",
+            kind="secret",
+        ),
+    ] = ""
+    owner: Annotated[
+        str,
+        Key(
+            "The name of this agent's index in that database, with `{agentId}` filled in; it must "
+            "not be shared by two workspaces. Empty for a name made of agent, machine and folder."
+        ),
+    ] = ""
     vector: VectorStore = VectorStore()
 
 

@@ -10,7 +10,7 @@ import time
 from clawmark.embed.base import Choice, check_vectors
 from clawmark.model.errors import ClawmarkError
 from clawmark.model.reports import Probe
-from clawmark.store.sqlite.vectors.engine_check import check_engine
+from clawmark.store.base import ManagedStore
 
 TEXT = "ping"
 
@@ -53,13 +53,13 @@ def probe_embeddings(choice: Choice) -> Probe:
     )
 
 
-def probe_vectors(engine: str) -> Probe:
+def probe_vectors(engine: str, store: ManagedStore) -> Probe:
     """Load a vector engine and score two known vectors; an empty name means vectors are off."""
     if not engine:
         return Probe("vectors", "off", "none", reason="memorySearch.store.vector.enabled is false")
     began = time.perf_counter()
     try:
-        check_engine(engine)
+        store.check_vectors()
     except ClawmarkError as error:
         return Probe("vectors", "failed", engine, reason=error.message, next_step=error.hint)
     except ImportError as error:

@@ -18,7 +18,7 @@ from clawmark.model.errors import (
     IndexFromTheFuture,
     IndexStoreError,
 )
-from clawmark.store.sqlite.store import SqliteStore
+from clawmark.store.base import ManagedStore
 
 T = TypeVar("T")
 
@@ -27,7 +27,7 @@ ATTEMPTS = 5
 """Another process may replace the index at the same moment, but not more often than this."""
 
 
-def healing(index: SqliteStore, act: Callable[[], T]) -> tuple[T, str]:
+def healing(index: ManagedStore, act: Callable[[], T]) -> tuple[T, str]:
     """Return the result of `act` and a sentence about the repair it needed, or an empty one.
 
     `act` is called again on a new index, and when the index was deleted or replaced during the
@@ -48,7 +48,7 @@ def healing(index: SqliteStore, act: Callable[[], T]) -> tuple[T, str]:
     return act(), done
 
 
-def heal(index: SqliteStore, error: ClawmarkError) -> str:
+def heal(index: ManagedStore, error: ClawmarkError) -> str:
     """Move the index that caused an error aside and describe that; empty when another process has
     done it.
     """

@@ -20,9 +20,9 @@ from clawmark.engine.sync.outcome import NOT_TEXT
 from clawmark.engine.sync.scan import is_chunked_by, look
 from clawmark.model.reports import Status
 from clawmark.model.values import FileRow, Mode, Scan, Skipped, Space, SyncPlan, is_media
+from clawmark.store.base import InspectedSnapshot
 from clawmark.store.sqlite.files import shared_file_system
 from clawmark.store.sqlite.running import running_sync
-from clawmark.store.sqlite.snapshot import SqliteSnapshot
 from clawmark.system.shared_counts import read_counts
 from clawmark.text.dates import utc_time
 
@@ -54,7 +54,7 @@ def status(parts: IndexParts, last_error: str = "") -> Status:
         workspace=setup.workspace,
         agent_id=setup.agent_id,
         index_path=path,
-        index_bytes=_bytes_of(path),
+        index_bytes=facts["bytes"] if "bytes" in facts else _bytes_of(path),
         config_file=setup.config_file,
         files=state.files,
         chunks=state.chunks,
@@ -69,7 +69,7 @@ def status(parts: IndexParts, last_error: str = "") -> Status:
         spaces=tuple(state.spaces),
         vector_engine=setup.vector_engine or "off",
         sqlite_version=version,
-        sqlite_safe=has_wal_fix(version),
+        sqlite_safe=not version or has_wal_fix(version),
         cache_entries=state.cache_entries,
         cache_limit=setup.cache_limit,
         last_sync=state.last_sync,
@@ -84,19 +84,19 @@ def status(parts: IndexParts, last_error: str = "") -> Status:
         warnings=setup.warnings,
         spent=_spent(parts),
         metrics=_metrics(parts, due_by_source, due_vectors, state.last_sync),
-        shared_disk=shared_file_system(path),
+        shared_disk=shared_file_system(path) if version else "",
         healed=_healed(healed),
         sources=sources,
         not_markdown=not_markdown(workspace, sources),
         unsearched_files=unsearched,
         media=media,
-        running=running_sync(path),
+        running=facts["running"] if "running" in facts else running_sync(path),
         events=_events(parts),
     )
 
 
 def count_media(
-    parts: IndexParts, scan: Scan, indexed: Mapping[str, FileRow], reader: SqliteSnapshot
+    parts: IndexParts, scan: Scan, indexed: Mapping[str, FileRow], reader: InspectedSnapshot
 ) -> dict[str, int]:
     """Count the images and audio files; return nothing if they are not indexed."""
     rules = parts.workspace.media

@@ -17,8 +17,7 @@ from clawmark.model.documents import Chunk
 from clawmark.model.errors import EmbeddingError, NotText, WorkspaceError
 from clawmark.model.reports import VerifyReport
 from clawmark.model.values import ChunkRow, FileRow, FileState, is_media
-from clawmark.store.base import KeywordQuery, Snapshot
-from clawmark.store.sqlite.snapshot import SqliteSnapshot
+from clawmark.store.base import InspectedSnapshot, KeywordQuery, Snapshot
 from clawmark.text.keywords.query import query_terms
 from clawmark.text.transcripts.dialogue import without_note_header
 from clawmark.text.untrusted.origin_labels import without_comments
@@ -124,7 +123,7 @@ def _transcript_chunks(parts: IndexParts, row: FileRow) -> list[Chunk] | None:
 
 
 def _check_vectors(
-    reader: SqliteSnapshot, embedder: Embedder, indexed: dict[str, FileRow]
+    reader: InspectedSnapshot, embedder: Embedder, indexed: dict[str, FileRow]
 ) -> tuple[int, list[str]]:
     """Recompute vectors, and return how many were compared and what is wrong."""
     space = next(

@@ -9,7 +9,7 @@ import json
 import os
 import sys
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from clawmark.model.errors import IndexStoreError
 from clawmark.model.values import (
@@ -22,7 +22,7 @@ from clawmark.model.values import (
     Space,
     Vector,
 )
-from clawmark.store.base import DueChunk, FileSet, KeywordCounts, KeywordQuery
+from clawmark.store.base import DueChunk, FileSet, IndexState, KeywordCounts, KeywordQuery
 from clawmark.store.sqlite import cache, keywords
 from clawmark.store.sqlite.db import SQLITE_VERSION, Database, as_list, one_line
 from clawmark.store.sqlite.filtering import select
@@ -52,40 +52,6 @@ _VECTORS_OF_CHUNKS = (
     "WHERE c.key IN (SELECT value FROM json_each(?))"
 )
 SOURCES: tuple[SourceName, ...] = ("memory", "sessions")
-
-
-MANY_LOOSE = 8
-"""This many segments of the full-text index are worth merging."""
-
-
-class IndexState(NamedTuple):
-    """The contents of an index in numbers, for `status` and for deciding whether to sweep."""
-
-    generation: int
-    building: int | None
-    """The generation that a running rebuild makes."""
-    identity: dict[str, Any]
-    spaces: tuple[Space, ...]
-    files: int
-    chunks: int
-    last_sync: dict[str, Any]
-    cache_entries: int
-    dead_words: int
-    """Deleted passages whose words are still in the file; `sweep` removes them."""
-    loose_words: int
-    """Commits since the full-text index was last merged into one segment."""
-    has_dead: bool
-    """Whether replaced rows, an abandoned rebuild or a dropped space are still in the file; `sweep`
-    removes them first."""
-
-    @property
-    def is_worth_sweeping(self) -> bool:
-        """Whether there is enough to remove: dead rows, words of replaced text, or segments."""
-        return (
-            self.has_dead
-            or self.dead_words > max(256, self.chunks // 8)
-            or self.loose_words >= MANY_LOOSE
-        )
 
 
 class SqliteSnapshot:

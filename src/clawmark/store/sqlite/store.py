@@ -11,6 +11,7 @@ import time
 from _thread import allocate_lock  # a lock without `threading`, which costs a cold search 1 ms
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from clawmark.model.errors import (
@@ -282,6 +283,19 @@ class SqliteStore:
             self._staging_lock = self._staging_lock or WriteLock(files.staging_lock_path(self.path))
         with self._staging_lock.held(timeout):
             yield
+
+    def exists(self) -> bool:
+        return os.path.exists(self.path)
+
+    def check_vectors(self) -> None:
+        # Only `doctor --probe` needs it.
+        import_module("clawmark.store.sqlite.vectors.engine_check").check_engine(self._engine)
+
+    def erase_deleted(self, *, timeout: float = 10.0) -> int:
+        # Only `forget` needs it.
+        erasing = import_module("clawmark.store.sqlite.upkeep.erasing")
+        gone: int = erasing.erase_deleted(self, timeout=timeout)
+        return gone
 
     def set_aside(self, kind: str) -> str:
         """Rename the files that were found damaged and return the new name.

@@ -13,12 +13,12 @@ from typing import Any
 from clawmark.model.documents import Chunk
 from clawmark.model.errors import IndexBusy, IndexStoreError
 from clawmark.model.values import FileRow, Identity, Space, Vector
-from clawmark.store.base import ChunkWords, KeywordCounts, KeywordQuery, noise_fact
+from clawmark.store.base import ChunkWords, IndexState, KeywordCounts, KeywordQuery, noise_fact
 from clawmark.store.sqlite import cache, generations
 from clawmark.store.sqlite.db import Database, as_list
 from clawmark.store.sqlite.meta import SpaceFacts
 from clawmark.store.sqlite.schema import DEAD, STAGED, WORDS
-from clawmark.store.sqlite.snapshot import IndexState, SqliteSnapshot
+from clawmark.store.sqlite.snapshot import SqliteSnapshot
 from clawmark.store.sqlite.upkeep import staging, sweeping
 from clawmark.store.sqlite.vectors import packed
 from clawmark.store.sqlite.vectors.base import Entry, open_engine

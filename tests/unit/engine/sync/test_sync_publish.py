@@ -12,6 +12,7 @@ from clawmark.engine.sync.publish import publish
 from clawmark.engine.sync.scan import SyncRequest
 from clawmark.engine.sync.text import CHUNKS_AT_ONCE
 from clawmark.model.reports import Progress
+from clawmark.store.sqlite.snapshot import SqliteSnapshot
 from clawmark.store.sqlite.store import SqliteStore
 from clawmark.testing.store_samples import any_of
 from clawmark.testing.vectors import file_of
@@ -132,6 +133,7 @@ def test_other_settings_abandon_an_interrupted_rebuild(memory: Memory) -> None:
         assert (report.added, report.generation) == (80, 3)
         assert other.verify().problems == ()
     with memory._builtin.parts.store.snapshot() as reader:
+        assert isinstance(reader, SqliteSnapshot)
         assert reader.db.rows("SELECT count(*) FROM files") == [(80,)]
         assert not reader.state().has_dead
 
