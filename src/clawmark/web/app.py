@@ -18,6 +18,7 @@ from clawmark.model.errors import (
     ConfigError,
     EmbeddingError,
     FileMissing,
+    FilterError,
     IndexBusy,
     IndexDamaged,
     PathDenied,
@@ -26,16 +27,17 @@ from clawmark.model.errors import (
     WriteConflict,
 )
 from clawmark.web.events import Events
-from clawmark.web.pages import health, search
+from clawmark.web.pages import health, search, why_not
 from clawmark.web.render import STATIC_FOLDER, Problem, page
 
-PAGES = (search, health)
+PAGES = (search, why_not, health)
 """The modules of the views; each has `routes`."""
 STATUS = (
     (FileMissing, 404),
     (PathDenied, 403),
     (WriteConflict, 409),
     (ReviewError, 404),
+    (FilterError, 400),
     (ConfigError, 400),
     (WorkspaceError, 400),
     (EmbeddingError, 503),

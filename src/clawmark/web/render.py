@@ -18,7 +18,7 @@ from starlette.responses import Response
 
 from clawmark.model.as_json import as_json
 from clawmark.net.server.requests import Rejection, Scope
-from clawmark.web.markdown import file_address, visible
+from clawmark.web.markdown import citation_address, file_address, visible
 
 if TYPE_CHECKING:
     from clawmark.web.app import Site
@@ -97,6 +97,7 @@ def environment() -> Environment:
     made.filters |= {
         "verbatim": lambda text: Markup(escape(text)),
         "file_address": file_address,
+        "citation_address": citation_address,
         "plural": plural,
         "percent": lambda share: round(100 * share),
     }
