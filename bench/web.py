@@ -218,8 +218,8 @@ def show(body: dict[str, Any]) -> None:
     ]
     print(table([("", "measured", "at most", ""), *rows]))
     print(
-        f"95 % of the keys within {body['key_p95_ms']} ms; best {body['key_best_ms']} ms; server CPU "
-        f"{body['server_cpu_ms_a_key']} ms a key; load of the machine {body['load']}"
+        f"95 % of the keys within {body['key_p95_ms']} ms; best {body['key_best_ms']} ms; server "
+        f"CPU {body['server_cpu_ms_a_key']} ms a key; load of the machine {body['load']}"
     )
 
 
