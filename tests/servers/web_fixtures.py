@@ -22,6 +22,7 @@ from urllib.parse import urlencode, urlsplit
 
 import pytest
 
+from clawmark import Memory
 from clawmark.workspace.sample import write_sample
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or ""
@@ -113,11 +114,13 @@ def serve_web(workspace: Path, state: Path, *options: str) -> Iterator[WebSite]:
 
 @pytest.fixture(scope="module")
 def web_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebSite]:
-    """The web page of the sample memory."""
+    """The web page of the sample memory, which is indexed."""
     folder = tmp_path_factory.mktemp("web")
     (folder / "workspace").mkdir()
     (folder / "state").mkdir(mode=0o700)
     write_sample(str(folder / "workspace"), date.today())
+    with Memory.open(folder / "workspace", state_dir=folder / "state", background=False) as memory:
+        memory.sync()  # so that the server announces only what a test changes
     with serve_web(folder / "workspace", folder / "state") as site:
         yield site
 
