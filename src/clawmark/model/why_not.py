@@ -12,7 +12,6 @@ Outcome: TypeAlias = Literal[
     "not-merged",
     "not-found",
     "filtered-out",
-    "changed",
     "not-indexed",
     "no-passage",
 ]

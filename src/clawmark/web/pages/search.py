@@ -17,7 +17,6 @@ from clawmark.web.pages.evidence import Line, Sum, lines_of, origin_in_words, su
 from clawmark.web.render import page, plural
 
 MODES = {"hybrid": "hybrid", "fts-only": "keywords only", "vector-only": "vectors only"}
-SINCE = (("", "any time"), ("7d", "7 days"), ("4w", "4 weeks"), ("52w", "a year"))
 NEXT_STEPS = {
     "empty-index": 'Write a first note: `clawmark remember "…"`, or add a folder of Markdown: '
     "`clawmark add ~/notes`.",
