@@ -203,12 +203,19 @@ def test_an_answer_as_json_uses_the_names_of_openclaw() -> None:
         "milliseconds": 41.4,
         "explanation": {
             "steps": [
-                {"number": 1, "name": "clean query", "summary": "'tea'", "milliseconds": 0.1},
+                {
+                    "number": 1,
+                    "name": "clean query",
+                    "summary": "'tea'",
+                    "milliseconds": 0.1,
+                    "passages": None,
+                },
                 {
                     "number": 3,
                     "name": "keyword leg",
                     "summary": "2 candidates",
                     "milliseconds": 12.5,
+                    "passages": None,
                 },
             ],
             "candidates": [
@@ -228,6 +235,7 @@ def test_an_answer_as_json_uses_the_names_of_openclaw() -> None:
                     "outcome": "below threshold",
                     "when": 0.0,
                     "rerank": None,
+                    "factors": [],
                 }
             ],
             "passages": 7,
