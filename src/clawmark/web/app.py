@@ -18,6 +18,7 @@ from clawmark.model.errors import (
     ConfigError,
     EmbeddingError,
     FileMissing,
+    FilterError,
     IndexBusy,
     IndexDamaged,
     PathDenied,
@@ -26,10 +27,10 @@ from clawmark.model.errors import (
     WriteConflict,
 )
 from clawmark.web.events import Events
-from clawmark.web.pages import health, search
+from clawmark.web.pages import edit, file, forget, health, history, review, search, timeline
 from clawmark.web.render import STATIC_FOLDER, Problem, page
 
-PAGES = (search, health)
+PAGES = (search, timeline, file, edit, history, forget, review, health)
 """The modules of the views; each has `routes`."""
 STATUS = (
     (FileMissing, 404),
@@ -37,6 +38,7 @@ STATUS = (
     (WriteConflict, 409),
     (ReviewError, 404),
     (ConfigError, 400),
+    (FilterError, 400),
     (WorkspaceError, 400),
     (EmbeddingError, 503),
     (IndexBusy, 503),

@@ -1,4 +1,4 @@
-"""Cut Markdown into the blocks that a page shows as rows: headings, paragraphs, list items, code."""
+"""Cut Markdown into the blocks that a page shows as rows: headings, paragraphs, items of lists."""
 
 from __future__ import annotations
 
@@ -64,13 +64,11 @@ def link_definitions(text: str) -> str:
     return "\n".join(_DEFINITION.findall(text)[:MOST_DEFINITIONS])
 
 
-def render_block(block: Block, path: str, definitions: str = "") -> Markup:
-    """Return a block as HTML, with an anchor for each of its lines."""
-    text = block.text
-    if block.start_line == 1 and _FRONT_MATTER.fullmatch(text):
+def render_block(text: str, line: int, path: str, definitions: str = "") -> Markup:
+    """Return a block as HTML, with an anchor for each of its lines; the first one is `line`."""
+    if line == 1 and _FRONT_MATTER.fullmatch(text):
         return as_lines(text)
-    if definitions and "[" in text:
-        text = f"{text}\n\n{definitions}"
-    html = render(text, path=path, first_line=block.start_line)
+    has_links = definitions and "[" in text
+    html = render(f"{text}\n\n{definitions}" if has_links else text, path=path, first_line=line)
     # A block of link definitions alone has no HTML, but its lines are there.
-    return html if html.strip() else as_lines(block.text, first_line=block.start_line)
+    return html if html.strip() else as_lines(text, first_line=line)

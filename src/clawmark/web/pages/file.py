@@ -110,7 +110,9 @@ def file_page(
     indexed, note = _indexed(memory, path)
     entries = [] if found.mime else _entries(found)
     origins = [shown_origin(one) for one in memory.entry_origins(entries)]
-    known = {entry.start_line: (entry, origin) for entry, origin in zip(entries, origins, strict=True)}
+    known = {
+        entry.start_line: (entry, origin) for entry, origin in zip(entries, origins, strict=True)
+    }
     blocks = _lines(found) if view == "raw" else _blocks(found)
     last_line = found.start + found.lines - 1
     return FilePage(
