@@ -27,18 +27,28 @@ from clawmark.model.errors import (
     WriteConflict,
 )
 from clawmark.web.events import Events
-from clawmark.web.pages import edit, file, forget, health, history, review, search, timeline
+from clawmark.web.pages import (
+    edit,
+    file,
+    forget,
+    health,
+    history,
+    review,
+    search,
+    timeline,
+    why_not,
+)
 from clawmark.web.render import STATIC_FOLDER, Problem, page
 
-PAGES = (search, timeline, file, edit, history, forget, review, health)
+PAGES = (search, why_not, timeline, file, edit, history, forget, review, health)
 """The modules of the views; each has `routes`."""
 STATUS = (
     (FileMissing, 404),
     (PathDenied, 403),
     (WriteConflict, 409),
     (ReviewError, 404),
-    (ConfigError, 400),
     (FilterError, 400),
+    (ConfigError, 400),
     (WorkspaceError, 400),
     (EmbeddingError, 503),
     (IndexBusy, 503),
