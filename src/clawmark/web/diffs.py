@@ -30,7 +30,7 @@ def diff_texts(before: str, after: str) -> tuple[DiffLine, ...]:
     if len(lines) <= MOST_LINES:
         return lines
     left = f"… {len(lines) - MOST_LINES:,} more lines"
-    return (*lines[:MOST_LINES], DiffLine("@", None, None, left))
+    return (*lines[:MOST_LINES], _left_out(left))
 
 
 def _lines(before: str, after: str) -> Iterator[DiffLine]:
@@ -38,20 +38,34 @@ def _lines(before: str, after: str) -> Iterator[DiffLine]:
     matcher = difflib.SequenceMatcher(None, old, new, autojunk=len(old) > MOST_LINES)
     for number, group in enumerate(matcher.get_grouped_opcodes(CONTEXT)):
         if number:
-            yield DiffLine("@", None, None, "…")
+            yield _left_out("…")
         for kind, old_start, old_end, new_start, new_end in group:
             if kind == "equal":
                 for offset, text in enumerate(old[old_start:old_end]):
-                    yield DiffLine(" ", old_start + offset + 1, new_start + offset + 1, text)
+                    yield DiffLine(
+                        sign=" ",
+                        old=old_start + offset + 1,
+                        new=new_start + offset + 1,
+                        text=text,
+                    )
                 continue
             yield from _numbered("-", old[old_start:old_end], old_start + 1)
             yield from _numbered("+", new[new_start:new_end], new_start + 1)
 
 
+def _left_out(text: str) -> DiffLine:
+    return DiffLine(sign="@", old=None, new=None, text=text)
+
+
 def _numbered(sign: str, lines: Iterable[str], first: int) -> Iterator[DiffLine]:
     for number, text in enumerate(lines, first):
         is_new = sign == "+"
-        yield DiffLine(sign, None if is_new else number, number if is_new else None, text)
+        yield DiffLine(
+            sign=sign,
+            old=None if is_new else number,
+            new=number if is_new else None,
+            text=text,
+        )
 
 
 def _cut(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from starlette.requests import Request
@@ -30,7 +30,7 @@ class Places(NamedTuple):
     """The places of one kind."""
 
     heading: str
-    count: int
+    total: int
     shown: tuple[FoundText, ...]
 
 
@@ -113,9 +113,10 @@ def asked(fields: Mapping[str, str]) -> tuple[str, str]:
 
 def forgotten_page(memory: Memory, fields: Mapping[str, str]) -> ForgottenPage:
     """Describe what was done from the counts in the address."""
-    counts = {name: int(fields[name]) for name in _COUNTS if fields.get(name, "").isdecimal()}
-    rewritten = bool(counts.pop("history_rewritten", 0))
-    report = ForgetReport(history_rewritten=rewritten, **counts)
+    counts: dict[str, Any] = {
+        name: int(fields[name]) for name in _COUNTS if fields.get(name, "").isdecimal()
+    }
+    report = ForgetReport()._replace(**counts)
     path = parse_citation(fields.get("path", "")).path
     try:
         is_there = bool(path) and memory.workspace.exists(path)

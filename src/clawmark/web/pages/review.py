@@ -146,7 +146,7 @@ def _shown(memory: Memory, number: int, hunk: Hunk, problem: str) -> ShownHunk:
         reason=hunk.reason,
         citations=tuple(_cited(memory, one) for one in hunk.citations),
         where=where.strip("@ "),
-        diff=tuple(DiffLine(line[:1], None, None, line[1:]) for line in lines),
+        diff=tuple(DiffLine(sign=line[:1], old=None, new=None, text=line[1:]) for line in lines),
         new=hunk.new,
         note=hunk.note,
         digest=digest_of([hunk]),
