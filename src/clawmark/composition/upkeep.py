@@ -402,8 +402,8 @@ class Upkeep:
         cited = parse_citation(path)
         if line is None and cited.lines is not None:
             path, line = cited.path, cited.start
-        found: WhyNot = import_module("clawmark.composition.why_not").explain_absence(
-            self, self._builtin, asked._replace(filters=filters), path, line
+        found: WhyNot = import_module("clawmark.backends.why_not").explain_absence(
+            self._builtin, self.search, asked._replace(filters=filters), path, line
         )
         return found
 

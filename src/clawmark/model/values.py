@@ -338,7 +338,7 @@ class Step(NamedTuple):
     name: str
     summary: str
     milliseconds: float
-    count: int | None = None
+    passages: int | None = None
     """How many passages there are after the step; None if it does not choose among them."""
 
 

@@ -36,7 +36,7 @@ class Trace:
         summary: str,
         *,
         before: float = 0.0,
-        count: int | None = None,
+        passages: int | None = None,
     ) -> None:
         """Record a step that ran since the last one, plus `before` milliseconds before all of
         them."""
@@ -47,7 +47,7 @@ class Trace:
                 name=name,
                 summary=summary,
                 milliseconds=(now - self._last) * 1000 + before,
-                count=count,
+                passages=passages,
             )
         )
         self._last = now

@@ -114,7 +114,7 @@ def search(
     legs = Legs(words=words, meaning=meaning, also=also, bias=bias)
     candidates = _merged(query, snapshot, legs, spotter, nearness, judge_all=reorders)
     weights = _weights_in_words(query, words, meaning)
-    trace.step(5, "merge", weights, count=len(candidates))
+    trace.step(5, "merge", weights, passages=len(candidates))
     candidates = _weigh_time(query, candidates, times, trace)
     reranked = None
     if rerank_with is not None:
@@ -129,9 +129,9 @@ def search(
         candidates = raise_exact(candidates, words.rare)
     passages, dropped = join_neighbours(candidates, query.max_results, query.min_score)
     kept = f"{len(passages)} of {len(candidates)} kept, minimum {query.min_score:g}"
-    trace.step(8, "neighbours, threshold, cut", kept, count=len(passages))
+    trace.step(8, "neighbours, threshold, cut", kept, passages=len(passages))
     hits = _hits(query, passages, spotter, nearness)
-    trace.step(9, "snippets", f"{len(hits)} cut", count=len(hits))
+    trace.step(9, "snippets", f"{len(hits)} cut", passages=len(hits))
     nothing = None if hits else _why_nothing(query, candidates, freshness)
     if nothing is not None and filters and not candidates:
         nothing = _why_filtered(query, words.terms, whole, snapshot) or nothing
@@ -158,12 +158,12 @@ def _run_legs(
     words = keyword_leg(query, snapshot) if query.hybrid or not asked.vectors else NO_WORDS
     terms = ", ".join(term.text for term in words.terms[:12])
     trace.step(
-        3, "keyword leg", f"candidates: {len(words.keys)} for {terms}", count=len(words.keys)
+        3, "keyword leg", f"candidates: {len(words.keys)} for {terms}", passages=len(words.keys)
     )
     meaning = vector_leg(query, snapshot, asked, [*words.keys, *also] if also else words.keys)
     found = f"candidates: {len(meaning.matches)} by {meaning.label}"
     summary = found if meaning.ran else meaning.why_not
-    trace.step(4, "vector leg", summary, before=asked.milliseconds, count=len(meaning.matches))
+    trace.step(4, "vector leg", summary, before=asked.milliseconds, passages=len(meaning.matches))
     return words, meaning
 
 

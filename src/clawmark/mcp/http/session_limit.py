@@ -10,7 +10,7 @@ from collections.abc import MutableMapping
 from http import HTTPStatus
 from typing import Any
 
-from clawmark.mcp.http.access_control import Application, Receive, Scope, Send
+from clawmark.net.server.requests import Application, Receive, Scope, Send
 
 _SESSION_ID = b"mcp-session-id"
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
 from clawmark.backends.builtin import BuiltinBackend, Judging
 from clawmark.engine.search.why_not import (
@@ -14,20 +13,21 @@ from clawmark.engine.search.why_not import (
     settings_for,
 )
 from clawmark.model.errors import FileMissing
-from clawmark.model.values import ChunkRow, Query, citation
+from clawmark.model.values import ChunkRow, Found, Query, citation
 from clawmark.model.why_not import LegRank, Remedy, WhyNot
 from clawmark.store.base import Snapshot
 
-if TYPE_CHECKING:
-    from clawmark.memory import Memory
+Search = Callable[..., Found]
+"""`Memory.search`."""
 
 
 def explain_absence(
-    memory: Memory, backend: BuiltinBackend, query: Query, path: str, line: int | None
+    backend: BuiltinBackend, search: Search, query: Query, path: str, line: int | None
 ) -> WhyNot:
     """Find the passage and return what a search does with it."""
-    memory.absolute_path(path)  # PathDenied for what is not memory
-    state = memory.workspace.state_of(path)
+    workspace = backend.parts.workspace
+    workspace.absolute(path)  # PathDenied for what is not memory
+    state = workspace.state_of(path)
     if state is None:
         raise FileMissing(
             f"There is no memory file {path}.", hint="`clawmark ls` lists the memory files."
@@ -38,11 +38,11 @@ def explain_absence(
         rows = reader.chunks_of(path)
         return [row for row in rows if line is None or row.start_line <= line <= row.end_line]
 
-    found = backend.judge_passage(query, select, lambda judging: _examine(memory, judging))
-    return found if found is not None else _without_passage(memory, backend, query, path, line)
+    found = backend.judge_passage(query, select, lambda judging: _examine(search, judging))
+    return found if found is not None else _without_passage(backend, query, path, line)
 
 
-def _examine(memory: Memory, judging: Judging) -> WhyNot:
+def _examine(search: Search, judging: Judging) -> WhyNot:
     query = judging.query
     judged = judge(query, judging.rows, judging.snapshot, judging.asked, judging.run)
     steps = judged.found.explanation.steps if judged.found.explanation is not None else ()
@@ -59,7 +59,7 @@ def _examine(memory: Memory, judging: Judging) -> WhyNot:
         meaning=judged.meaning,
         story=judged.story,
         steps=steps,
-        remedies=tuple(_remedies(memory, judging, judged)),
+        remedies=tuple(_remedies(search, judging, judged)),
     )
 
 
@@ -108,7 +108,7 @@ def _by_meaning(meaning: LegRank) -> str:
     )
 
 
-def _remedies(memory: Memory, judging: Judging, judged: Judged) -> list[Remedy]:
+def _remedies(search: Search, judging: Judging, judged: Judged) -> list[Remedy]:
     """Return what brings the passage up; every change was tried."""
     query = judging.query
     if judged.outcome in ("hit", "part-of-hit"):
@@ -127,7 +127,7 @@ def _remedies(memory: Memory, judging: Judging, judged: Judged) -> list[Remedy]:
             what = f"It is returned with {' and '.join(parts)}."
             remedies.append(Remedy(what=what, flags=" ".join(flags), query=query.text))
     words = rarest_words(judged.row, query, judging.snapshot)
-    return [*remedies, *_with_words(memory, query, judged.row, words)]
+    return [*remedies, *_with_words(search, query, judged.row, words)]
 
 
 def _without_filters(judging: Judging, judged: Judged) -> list[Remedy]:
@@ -143,12 +143,12 @@ def _without_filters(judging: Judging, judged: Judged) -> list[Remedy]:
     return [Remedy(what=what, flags="", query=query.text)]
 
 
-def _with_words(memory: Memory, query: Query, row: ChunkRow, words: Sequence[str]) -> list[Remedy]:
+def _with_words(search: Search, query: Query, row: ChunkRow, words: Sequence[str]) -> list[Remedy]:
     """Add rare words of the passage to the query, as few as are enough."""
     filters = query.filters
     for count in range(1, len(words) + 1):
         text = f"{query.text} {' '.join(words[:count])}"
-        found = memory.search(
+        found = search(
             text,
             max_results=query.max_results,
             min_score=query.min_score,
@@ -168,9 +168,7 @@ def _shows(path: str, start: int, end: int, row: ChunkRow) -> bool:
     return path == row.path and start <= row.start_line <= end
 
 
-def _without_passage(
-    memory: Memory, backend: BuiltinBackend, query: Query, path: str, line: int | None
-) -> WhyNot:
+def _without_passage(backend: BuiltinBackend, query: Query, path: str, line: int | None) -> WhyNot:
     """Say why a file or a line has no passage in the index."""
     where = path if line is None else citation(path, line, line)
     with backend.parts.store.snapshot() as reader:
@@ -186,7 +184,7 @@ def _without_passage(
             step=0,
             sentence="The file has no text that could be found.",
         )
-    skipped = [one.reason for one in memory.workspace.scan().skipped if one.path == path]
+    skipped = [one.reason for one in backend.parts.workspace.scan().skipped if one.path == path]
     reason = f"it is skipped, because {skipped[0]}" if skipped else "it is not indexed yet"
     remedy = Remedy(what="`clawmark index` indexes it.", flags="", query=query.text)
     return WhyNot(
