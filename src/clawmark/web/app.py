@@ -27,10 +27,20 @@ from clawmark.model.errors import (
     WriteConflict,
 )
 from clawmark.web.events import Events
-from clawmark.web.pages import health, search, why_not
+from clawmark.web.pages import (
+    edit,
+    file,
+    forget,
+    health,
+    history,
+    review,
+    search,
+    timeline,
+    why_not,
+)
 from clawmark.web.render import STATIC_FOLDER, Problem, page
 
-PAGES = (search, why_not, health)
+PAGES = (search, why_not, timeline, file, edit, history, forget, review, health)
 """The modules of the views; each has `routes`."""
 STATUS = (
     (FileMissing, 404),
