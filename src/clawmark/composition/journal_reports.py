@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from clawmark.composition.records import JOURNAL_FACT
 from clawmark.engine.maintenance.listing import matcher
@@ -41,8 +41,13 @@ def read_log(
             found.append(record)
             if len(found) == count:
                 break
-    texts = {path: _texts(workspace, path) for path in {record.path for record in found}}
-    return tuple(LogEntry(one, _left(one, texts[one.path])) for one in found)
+    return with_texts(workspace, found)
+
+
+def with_texts(workspace: Workspace, records: Sequence[JournalRecord]) -> tuple[LogEntry, ...]:
+    """Return records with those of their entries that are still in the files."""
+    texts = {path: _texts(workspace, path) for path in {record.path for record in records}}
+    return tuple(LogEntry(one, _left(one, texts[one.path])) for one in records)
 
 
 def _left(record: JournalRecord, texts: Mapping[str, str]) -> tuple[str, ...]:
