@@ -20,7 +20,7 @@ _LINK = re.compile(r"\]\(\s*<?([^()<>\s]{1,500})>?(?:\s+[\"'(][^\n]{0,300})?\s*\
 _REFERENCE = re.compile(r"^ {0,3}\[[^\]\n]{1,200}\]:\s*<?([^<>\s]{1,500})>?", re.MULTILINE)
 _WIKILINK = re.compile(r"\[\[([^\[\]|#\n]{1,200})(?:[#|][^\[\]\n]{0,300})?\]\]")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,30}:")
-_CAPITALISED = re.compile(r"(?:\A|(?<=[^\w]))[A-Z][\w'-]+(?: [A-Z][\w'-]+){0,3}")
+_CAPITALISED = re.compile(r"\b[A-Z][\w'-]+(?: [A-Z][\w'-]+){0,3}")
 _IN_A_SENTENCE = re.compile(r"[\w,;)\"'] ?\Z")
 _UNUSUAL = re.compile(r"[a-z]+[A-Z]|\d|[A-Z]{3}")
 """Words that are names wherever they stand: PostgreSQL, INV-204, NATO."""

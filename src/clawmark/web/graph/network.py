@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from itertools import combinations
-from typing import Literal, NamedTuple, TypeAlias
+from itertools import combinations, repeat, zip_longest
+from typing import NamedTuple
 
 from clawmark.web.graph.links import References, wiki_names
 
@@ -13,8 +13,6 @@ RARE = 6
 """A name that more notes than this have in common does not connect them."""
 NEAR, FAR = 24, 36
 """How many notes a neighbourhood shows next to its centre, and behind those."""
-
-Relation: TypeAlias = Literal["links to", "linked from", "shares"]
 
 
 class Tie(NamedTuple):
@@ -85,8 +83,7 @@ def connect(references: Mapping[str, References]) -> Network:
                 missing[path].append(shown)
             for target in targets:
                 if target != path:
-                    _tie(ties, path, target, links_to=True)
-                    _tie(ties, target, path, linked_from=True)
+                    _link(ties, path, target)
     for name, paths in _rare_names(references):
         for one, other in combinations(paths, 2):
             _share(ties, one, other, name)
@@ -100,18 +97,14 @@ def neighbourhood(network: Network, centre: str, near: int = NEAR, far: int = FA
     direct = network.strongest(centre)
     shown = direct[:near]
     seen, behind = {centre, *shown}, list[tuple[str, str]]()
-    # One after the other, so that a note with many neighbours does not take the place of others.
-    queues = [(one, iter(network.strongest(one))) for one in shown]
-    while queues and len(behind) < far:
-        rest = list[tuple[str, Iterable[str]]]()
-        for one, queue in queues:
-            other = next((path for path in queue if path not in seen), None)
-            if other is None or len(behind) >= far:
-                continue
-            seen.add(other)
-            behind.append((other, one))
-            rest.append((one, queue))
-        queues = rest  # type: ignore[assignment]
+    # In turns, so that a note with many neighbours does not take the place of others.
+    turns = zip_longest(*(zip(network.strongest(one), repeat(one)) for one in shown))
+    for path, one in (pair for turn in turns for pair in turn if pair is not None):
+        if len(behind) == far:
+            break
+        if path not in seen:
+            seen.add(path)
+            behind.append((path, one))
     return Neighbourhood(
         centre=centre, near=tuple(shown), far=tuple(behind), left_out=len(direct) - len(shown)
     )
@@ -125,10 +118,9 @@ def _rare_names(references: Mapping[str, References]) -> Iterable[tuple[str, lis
     return ((name, paths) for name, paths in having.items() if 2 <= len(paths) <= RARE)
 
 
-def _tie(
-    ties: dict[str, dict[str, Tie]], one: str, other: str, **change: bool
-) -> None:
-    ties[one][other] = ties[one].get(other, NO_TIE)._replace(**change)  # type: ignore[arg-type]
+def _link(ties: dict[str, dict[str, Tie]], path: str, target: str) -> None:
+    ties[path][target] = ties[path].get(target, NO_TIE)._replace(links_to=True)
+    ties[target][path] = ties[target].get(path, NO_TIE)._replace(linked_from=True)
 
 
 def _share(ties: dict[str, dict[str, Tie]], one: str, other: str, name: str) -> None:
