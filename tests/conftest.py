@@ -14,6 +14,8 @@ from hypothesis import settings
 
 from clawmark.store.sqlite.store import SqliteStore
 
+pytest_plugins = ["web_fixtures"]
+
 # A loaded machine is no reason for a property to be false, so examples have no deadline.
 settings.register_profile("clawmark", deadline=None)
 settings.load_profile("clawmark")

@@ -22,10 +22,11 @@ from mcp_servers import INITIALIZE, Reply, read_reply
 
 from clawmark import Memory
 from clawmark.aio import AsyncMemory
-from clawmark.mcp.http.connection_limits import Limits
 from clawmark.mcp.http.server import Address, check_address, rules_for, serve_http
 from clawmark.mcp.server import build_server
 from clawmark.model.errors import ConfigError
+from clawmark.net.server.connection_limits import Limits
+from clawmark.net.server.requests import check_host_and_origin
 from clawmark.testing import HashingEmbedder
 
 TOKEN = b"a-token-for-the-tests-of-the-limits-of-it"
@@ -286,4 +287,6 @@ def test_a_server_accepts_its_address_loopback_names_and_configured_names() -> N
         b"192.0.2.1:8000",
         b"box.lan:8000",
     }
-    assert rules.origins == {b"http://" + host for host in rules.hosts}
+    for host in rules.hosts:
+        headers = [(b"host", host), (b"origin", b"http://" + host)]
+        assert check_host_and_origin(headers, rules.hosts) is None

@@ -33,6 +33,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "flush": ("Use", "Save what matters in a conversation, or curate MEMORY.md"),
     "consolidate": ("Use", "Propose how to keep MEMORY.md short and true, from the daily logs"),
     "heartbeat": ("Use", "Curate MEMORY.md and go through a checklist; for cron and timers"),
+    "web": ("Use", "Browse, search and review the memory in the browser"),
     "mcp": ("Connect", "Serve the memory to MCP hosts: Claude Code, Cursor and others"),
     "hook": ("Connect", "Handle a hook event of Claude Code or Codex"),
     "install": ("Connect", "Connect a coding agent by editing its configuration, reversibly"),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from clawmark.mcp.http.access_control import MAX_BODY, MAX_HEAD, Rejection, Rules, check_request
+from clawmark.mcp.http.access_control import MAX_BODY, MAX_HEAD, Rules, check_request
+from clawmark.net.server.requests import Rejection
 
 RULES = Rules(frozenset({b"127.0.0.1:8377", b"localhost:8377"}), b"secret", frozenset({"/mcp"}))
 HOST = (b"host", b"127.0.0.1:8377")

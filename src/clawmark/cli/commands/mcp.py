@@ -13,15 +13,15 @@ from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import is_terminal, note, plain
 from clawmark.mcp.http.token import read_token, token_path
 from clawmark.mcp.instructions import session_instructions
-from clawmark.mcp.shutdown import (
+from clawmark.mcp.stdio.handshake import open_session
+from clawmark.mcp.stdio.streams import claim_standard_streams
+from clawmark.model.errors import ClawmarkError
+from clawmark.system.shutdown import (
     exit_after_delay,
     shutdown_on_signals,
     stop_when_parent_dies,
     tune_garbage_collection,
 )
-from clawmark.mcp.stdio.handshake import open_session
-from clawmark.mcp.stdio.streams import claim_standard_streams
-from clawmark.model.errors import ClawmarkError
 
 EXAMPLES = """\
 examples:

@@ -14,9 +14,9 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 import clawmark
-from clawmark.mcp.shutdown import Shutdown
 from clawmark.mcp.stdio.streams import Streams, write_all
 from clawmark.mcp.strict_json import parse_json
+from clawmark.system.shutdown import Shutdown
 
 VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 """The protocol versions that start with `initialize`, oldest first."""

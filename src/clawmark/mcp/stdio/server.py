@@ -17,9 +17,9 @@ from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from mcp_types import INVALID_REQUEST, JSONRPCError, JSONRPCMessage, JSONRPCRequest, JSONRPCResponse
 
 from clawmark.mcp.messages import InvalidMessage, dump_message, read_message
-from clawmark.mcp.shutdown import Shutdown
 from clawmark.mcp.stdio.handshake import Opening
 from clawmark.mcp.stdio.streams import Streams, write_all
+from clawmark.system.shutdown import Shutdown
 
 MAX_LINE = 8 << 20
 MAX_REQUESTS = 64

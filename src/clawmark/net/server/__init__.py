@@ -1,0 +1,1 @@
+"""What the HTTP servers on this machine share: request checks, token files, connection limits."""

@@ -1,0 +1,131 @@
+"""Turn the model of a view into its answer: an HTML page, or the same as JSON.
+
+Templates escape everything. Text of the memory is also shown with its control and direction
+characters spelled out, unless the filter `verbatim` says that it must not change."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
+from starlette.requests import Request
+from starlette.responses import Response
+
+from clawmark.model.as_json import as_json
+from clawmark.net.server.requests import Rejection, Scope
+from clawmark.web.markdown import file_address, visible
+
+if TYPE_CHECKING:
+    from clawmark.web.app import Site
+
+FOLDER = os.path.dirname(__file__)
+STATIC_FOLDER = os.path.join(FOLDER, "static")
+HTML = "text/html; charset=utf-8"
+JSON = "application/json"
+
+
+class Problem(NamedTuple):
+    """What an error page says: one sentence, and the next step."""
+
+    status: int
+    message: str
+    hint: str = ""
+
+
+def page(request: Request, name: str, model: object, *, status: int = 200) -> Response:
+    """Answer with a template and its `model`, or with `?format=json` with the model as JSON."""
+    if request.query_params.get("format") == "json":
+        return Response(to_json(model), status, media_type=JSON)
+    return Response(
+        render(name, model, request), status, media_type="text/html", headers={"vary": "cookie"}
+    )
+
+
+def part(request: Request, name: str, model: object) -> Response:
+    """Answer with a template that is a part of a page, for the script that asks for it."""
+    return page(request, name, model)
+
+
+def form(request: Request) -> dict[str, str]:
+    """Return the fields of a posted form, whose token has been checked."""
+    fields: dict[str, str] = request.state.form
+    return fields
+
+
+def render(name: str, model: object, request: Request) -> bytes:
+    """Render a template; `site` is the app's own state and `here` the path of the page."""
+    site: Site = request.app.state.site
+    text = (
+        environment()
+        .get_template(name)
+        .render(model=model, site=site, here=request.url.path, query=request.query_params)
+    )
+    return text.encode("utf-8", "replace")
+
+
+def to_json(model: object) -> bytes:
+    """Return a model as JSON; lone surrogates, which JSON cannot hold, are replaced."""
+    return msgspec.json.encode(_encodable(as_json(model)))
+
+
+def show_rejection(scope: Scope, rejection: Rejection) -> tuple[str, bytes]:
+    """Return the page for a request that was not accepted; it has no links into the memory."""
+    problem = Problem(rejection.status, rejection.reason)
+    if b"format=json" in scope["query_string"]:
+        return JSON, to_json({"error": problem})
+    text = environment().get_template("rejected.html").render(model=problem)
+    return HTML, text.encode("utf-8", "replace")
+
+
+@cache
+def environment() -> Environment:
+    """Return the environment of the templates; it is made once."""
+    made = Environment(
+        loader=FileSystemLoader(os.path.join(FOLDER, "templates")),
+        autoescape=True,
+        auto_reload=False,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+        finalize=_show,
+    )
+    made.filters |= {
+        "verbatim": lambda text: Markup(escape(text)),
+        "file_address": file_address,
+        "plural": plural,
+        "percent": lambda share: round(100 * share),
+    }
+    made.globals["static"] = static_address
+    return made
+
+
+@cache
+def static_address(name: str) -> str:
+    """Return the address of a static file; it changes with the content."""
+    with open(os.path.join(STATIC_FOLDER, name), "rb") as file:
+        return f"/static/{name}?v={hashlib.sha256(file.read()).hexdigest()[:12]}"
+
+
+def plural(number: int, noun: str) -> str:
+    """Format as `1 file` or `1,234 files`."""
+    if number != 1:
+        noun = f"{noun[:-1]}ies" if noun.endswith("ry") else f"{noun}s"
+    return f"{number:,} {noun}"
+
+
+def _show(value: Any) -> Any:
+    """Spell out the invisible characters of text; markup has been made safe already."""
+    return visible(value) if type(value) is str else value
+
+
+def _encodable(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, dict):
+        return {_encodable(name): _encodable(inner) for name, inner in value.items()}
+    return [_encodable(inner) for inner in value] if isinstance(value, list) else value

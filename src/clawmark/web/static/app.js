@@ -1,0 +1,137 @@
+// The page works without this file. It adds keys, search as you type and a quiet line for changes.
+"use strict";
+
+const page = {
+  main: document.getElementById("main"),
+  live: document.getElementById("live"),
+  keys: document.getElementById("keys"),
+};
+
+// Keys: `on("e", handler)` adds one for a view; handlers get the current item, if there is one.
+const keyHandlers = new Map();
+function on(key, handler) {
+  keyHandlers.set(key, handler);
+}
+
+function items() {
+  return [...document.querySelectorAll("[data-item]")];
+}
+
+function current() {
+  return document.querySelector("[data-item].current");
+}
+
+function select(item) {
+  current()?.classList.remove("current");
+  if (!item) return;
+  item.classList.add("current");
+  item.scrollIntoView({ block: "nearest" });
+}
+
+function move(step) {
+  const all = items();
+  const place = all.indexOf(current());
+  const next = place < 0 ? (step > 0 ? 0 : all.length - 1) : place + step;
+  select(all[Math.max(0, Math.min(all.length - 1, next))]);
+}
+
+function isTyping(target) {
+  return target.closest("input, textarea, select, [contenteditable]") !== null;
+}
+
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (isTyping(event.target)) {
+    if (event.key === "Escape") event.target.blur();
+    if (event.key === "ArrowDown" && event.target.id === "q") {
+      event.target.blur();
+      move(1);
+      event.preventDefault();
+    }
+    return;
+  }
+  if (document.querySelector("dialog[open]")) return;
+  const handler = keyHandlers.get(event.key);
+  if (handler && handler(current(), event) !== false) event.preventDefault();
+});
+
+on("j", () => move(1));
+on("k", () => move(-1));
+on("Enter", (item, event) => {
+  if (event.target.closest("a, button, summary")) return false;
+  if (!item?.dataset.open) return false;
+  location.href = item.dataset.open;
+});
+on("/", () => {
+  const field = document.getElementById("q");
+  if (!field) location.href = "/search";
+  field?.focus();
+  field?.select();
+});
+on("?", () => page.keys?.showModal());
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("[data-action]");
+  if (button?.dataset.action === "keys") page.keys?.showModal();
+  if (button?.dataset.action === "reload") location.reload();
+});
+for (const button of document.querySelectorAll("button.keys")) button.hidden = false;
+
+// A form that is posted by a key or a script carries the token of the page.
+function post(address, fields) {
+  const body = new URLSearchParams(fields);
+  body.set("form_token", document.querySelector("meta[name=form-token]").content);
+  return fetch(address, { method: "POST", body });
+}
+
+// Search as you type: the newest answer wins; an older one that arrives later is dropped.
+const searchForm = document.querySelector("form[data-search]");
+if (searchForm) {
+  const results = document.getElementById("results");
+  let asked = new URLSearchParams(new FormData(searchForm)).toString();
+  let running = null;
+
+  async function search() {
+    const query = new URLSearchParams(new FormData(searchForm)).toString();
+    if (query === asked) return;
+    asked = query;
+    running?.abort();
+    running = new AbortController();
+    try {
+      const answer = await fetch(`/search?${query}&part=results`, { signal: running.signal });
+      const html = await answer.text();
+      if (query !== asked) return;
+      results.innerHTML = html;
+      history.replaceState(null, "", `/search?${query}`);
+      results.dispatchEvent(new CustomEvent("clawmark:results", { bubbles: true }));
+    } catch (error) {
+      if (error.name !== "AbortError") say("The server does not answer: is `clawmark web` still running?");
+    }
+  }
+  searchForm.addEventListener("input", search);
+}
+
+// Changes are announced in one line; what is being read does not move.
+function say(text, action) {
+  page.live.replaceChildren(text);
+  if (action) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.dataset.action = action;
+    button.textContent = "show";
+    page.live.append(" ", button);
+  }
+  page.live.hidden = false;
+}
+
+if (window.EventSource && page.live) {
+  const events = new EventSource("/events");
+  let changed = 0;
+  events.addEventListener("indexing", (event) => say(JSON.parse(event.data).message));
+  events.addEventListener("indexed", (event) => {
+    changed += JSON.parse(event.data).files;
+    if (changed) say(`${changed} ${changed === 1 ? "file has" : "files have"} changed:`, "reload");
+    else page.live.hidden = true;
+  });
+  events.addEventListener("failed", (event) => say(JSON.parse(event.data).message));
+}
