@@ -26,10 +26,10 @@ from clawmark.model.errors import (
     WriteConflict,
 )
 from clawmark.web.events import Events
-from clawmark.web.pages import health, search
+from clawmark.web.pages import graph, health, search, sessions, view_as
 from clawmark.web.render import STATIC_FOLDER, Problem, page
 
-PAGES = (search, health)
+PAGES = (search, health, sessions, view_as, graph)
 """The modules of the views; each has `routes`."""
 STATUS = (
     (FileMissing, 404),
