@@ -6,8 +6,6 @@ from threading import Lock
 from typing import NamedTuple
 from urllib.parse import urlencode
 
-from clawmark.web.markdown import file_address
-from clawmark.web.render import page
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -18,6 +16,8 @@ from clawmark.model.values import FileState, is_media
 from clawmark.web.graph.layout import HEIGHT, WIDTH, place
 from clawmark.web.graph.links import References, find_references
 from clawmark.web.graph.network import Neighbourhood, Network, connect, neighbourhood
+from clawmark.web.markdown import file_address
+from clawmark.web.render import page
 
 MOST_CONNECTED = 30
 LONGEST_LABEL = 28

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from typing import NamedTuple
 from urllib.parse import quote, urlencode
 
-from clawmark.web.markdown import file_address
-from clawmark.web.render import page
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -19,7 +17,9 @@ from clawmark.model.errors import WorkspaceError
 from clawmark.model.provenance import LogEntry
 from clawmark.model.values import parse_citation
 from clawmark.text.transcripts.records import ROLE_NAMES
+from clawmark.web.markdown import file_address
 from clawmark.web.pages.view_as import address_of as view_as_address
+from clawmark.web.render import page
 from clawmark.workspace.transcripts.messages import read_messages
 
 ON_A_PAGE = 50

@@ -7,7 +7,6 @@ from __future__ import annotations
 from typing import NamedTuple
 from urllib.parse import quote
 
-from clawmark.web.render import page
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
@@ -20,6 +19,7 @@ from clawmark.composition.usage import not_counted
 from clawmark.memory import Memory
 from clawmark.model.errors import ClawmarkError
 from clawmark.text.transcripts.session_keys import is_private, kind_of
+from clawmark.web.render import page
 
 KINDS = {
     "main": "the main session: one person with their own agent",
