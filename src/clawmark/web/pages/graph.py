@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from threading import Lock
 from typing import NamedTuple
 from urllib.parse import urlencode
@@ -20,8 +21,10 @@ from clawmark.web.markdown import file_address
 from clawmark.web.render import page
 
 MOST_CONNECTED = 30
-LONGEST_LABEL = 28
-"""Characters of a label in the drawing; the list below it has the whole name."""
+LONGEST_LABELS = (40, 28, 18)
+"""Characters of a label, for the centre, for notes near it and for others."""
+GAP, CHARACTER = 12.0, 7.0
+"""Pixels between a dot and its label, and the width of a character."""
 
 
 class Dot(NamedTuple):
@@ -121,6 +124,7 @@ def graph_page(network: Network, centre: str = "") -> GraphPage:
         )
     centre = centre or (best[0] if best else "")
     shown = neighbourhood(network, centre)
+    dots = tuple(_dots(network, shown)) if centre else ()
     return GraphPage(
         notes=len(network.titles),
         width=WIDTH,
@@ -128,8 +132,8 @@ def graph_page(network: Network, centre: str = "") -> GraphPage:
         centre=centre,
         title=network.titles.get(centre, ""),
         file=file_address(centre) if centre else "",
-        dots=tuple(_dots(network, shown)) if centre else (),
-        lines=tuple(_lines(network, shown)) if centre else (),
+        dots=dots,
+        lines=tuple(_lines(network, shown, dots)),
         neighbours=tuple(_neighbour(network, centre, one) for one in shown.near),
         left_out=shown.left_out,
         missing=network.missing.get(centre, ()),
@@ -148,34 +152,42 @@ def address_of(path: str) -> str:
 
 def _dots(network: Network, shown: Neighbourhood) -> list[Dot]:
     near = set(shown.near)
-    return [
-        Dot(
-            path=path,
-            label=_label(path, network.titles[path]),
-            address=address_of(path),
-            x=point.x,
-            y=point.y,
-            radius=round(min(9.0, 3.5 + 0.35 * network.degree(path)), 1),
-            ring=0 if path == shown.centre else 1 if path in near else 2,
-            is_left=point.is_left,
+    dots = list[Dot]()
+    for path, point in place(shown).items():
+        ring = 0 if path == shown.centre else 1 if path in near else 2
+        dots.append(
+            Dot(
+                path=path,
+                label=_label(path, network.titles[path], LONGEST_LABELS[ring]),
+                address=address_of(path),
+                x=point.x,
+                y=point.y,
+                radius=round(min(9.0, 3.5 + 0.35 * network.degree(path)), 1),
+                ring=ring,
+                is_left=point.is_left,
+            )
         )
-        for path, point in place(shown).items()
-    ]
+    return dots
 
 
-def _lines(network: Network, shown: Neighbourhood) -> list[Line]:
-    points = place(shown)
+def _lines(network: Network, shown: Neighbourhood, dots: Sequence[Dot]) -> list[Line]:
+    by_path = {dot.path: dot for dot in dots}
     pairs = [(shown.centre, one) for one in shown.near] + [(near, far) for far, near in shown.far]
     return [
         Line(
-            x1=points[one].x,
-            y1=points[one].y,
-            x2=points[other].x,
-            y2=points[other].y,
+            x1=by_path[one].x if one == shown.centre else _end_of_label(by_path[one]),
+            y1=by_path[one].y,
+            x2=by_path[other].x,
+            y2=by_path[other].y,
             kind="link" if _is_linked(network, one, other) else "name",
         )
         for one, other in pairs
     ]
+
+
+def _end_of_label(dot: Dot) -> float:
+    length = 2 * GAP + CHARACTER * len(dot.label)
+    return round(dot.x - length if dot.is_left else dot.x + length, 1)
 
 
 def _is_linked(network: Network, one: str, other: str) -> bool:
@@ -198,9 +210,9 @@ def _neighbour(network: Network, centre: str, path: str) -> Neighbour:
     )
 
 
-def _label(path: str, title: str) -> str:
+def _label(path: str, title: str, longest: int) -> str:
     label = title or path.rpartition("/")[2].removesuffix(".md")
-    return label if len(label) <= LONGEST_LABEL else label[: LONGEST_LABEL - 1].rstrip() + "…"
+    return label if len(label) <= longest else label[: longest - 1].rstrip() + "…"
 
 
 def _is_note(state: FileState) -> bool:

@@ -16,7 +16,7 @@ from clawmark.memory import Memory
 from clawmark.model.errors import WorkspaceError
 from clawmark.model.provenance import LogEntry
 from clawmark.model.values import parse_citation
-from clawmark.text.transcripts.records import ROLE_NAMES
+from clawmark.text.transcripts.records import ROLE_NAMES, utc_time
 from clawmark.web.markdown import file_address
 from clawmark.web.pages.view_as import address_of as view_as_address
 from clawmark.web.render import page
@@ -40,10 +40,10 @@ WRITTEN = {
     "capture": "captured by a plugin",
 }
 NOT_KNOWN = (
-    "Known is what the transcript shows: blocks of recalled memory, calls of the memory tools with "
-    "their results, and the sources of what `clawmark chat` and Memory.conversation recalled. Not "
-    "known is what a host sent to its model without writing it down, such as the system prompt, "
-    "and what such conversations recalled before Clawmark kept the sources."
+    "This is what the transcript records: blocks of recalled memory, calls of the memory tools, "
+    "and the sources of what Clawmark recalled in its own conversations. Not known is what a host "
+    "sent to its model without recording it, such as the system prompt, and what Clawmark recalled "
+    "before it recorded sources."
 )
 
 
@@ -253,7 +253,7 @@ def _write(entry: LogEntry) -> WriteRow:
     record = entry.record
     texts = [text for text in entry.texts if not text.startswith("#")]  # not the heading of a log
     return WriteRow(
-        time=record.time[:16].replace("T", " "),
+        time=_when(utc_time(record.time)),
         what=WRITTEN.get(record.origin.kind, record.origin.kind),
         trust=record.origin.trust,
         file=cited(record.path),
