@@ -359,6 +359,7 @@ class AsyncMemory:
     probe = _awaited(Memory.probe)
     doctor = _awaited(Memory.doctor)
     verify = _awaited(Memory.verify)
+    why_not = _awaited(Memory.why_not)
     spending = _awaited(Memory.spending)
     evaluate = _awaited(Memory.evaluate)
     heartbeat = _awaited(Memory.heartbeat)

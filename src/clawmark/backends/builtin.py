@@ -11,7 +11,7 @@ from _thread import RLock, allocate_lock  # without `threading`, which costs a c
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from clawmark.backends.freshener import Freshener
 from clawmark.backends.freshening import LOOK_SECONDS
@@ -23,6 +23,7 @@ from clawmark.engine.parts import IndexParts, answering_embedders, count_due_vec
 from clawmark.engine.sync.scan import SyncParts, SyncRequest
 from clawmark.model.errors import IndexDamaged, IndexFromTheFuture
 from clawmark.model.values import (
+    ChunkRow,
     Degraded,
     FileStat,
     Found,
@@ -33,6 +34,7 @@ from clawmark.model.values import (
     Scan,
     SyncPlan,
 )
+from clawmark.store.base import Snapshot
 from clawmark.system.cancellation import check_cancelled
 
 if TYPE_CHECKING:
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
     from clawmark.model.reports import Probe, Status
     from clawmark.model.sync_report import Progress, SyncReport
 
+T = TypeVar("T")
 ATTEMPTS = 5
 """How often a search is repeated because its index was deleted or replaced while it ran."""
 MATCHES_CHANGED = NothingFound(
@@ -53,6 +56,16 @@ MATCHES_CHANGED = NothingFound(
     "The files that matched have changed or are gone, and the index has not caught up yet.",
     None,
 )
+
+
+class Judging(NamedTuple):
+    """What is needed to judge passages: they, a snapshot, and the pipeline over it."""
+
+    query: Query
+    rows: Sequence[ChunkRow]
+    snapshot: Snapshot
+    asked: Asked
+    run: Callable[[Query, Sequence[int]], Found]
 
 
 class BuiltinBackend:
@@ -227,6 +240,41 @@ class BuiltinBackend:
         )
         nothing = found.nothing if hits or not found.hits else MATCHES_CHANGED
         return found._replace(hits=hits, nothing=nothing, due_files=plan.due)
+
+    def judge_passage(
+        self,
+        query: Query,
+        select: Callable[[Snapshot], Sequence[ChunkRow]],
+        examine: Callable[[Judging], T],
+    ) -> T | None:
+        """Bring the index up to date, and examine how a query judges some passages.
+
+        `select` finds the passages in a snapshot; without any, the result is None."""
+        # Only callers that ask why a passage is missing import it.
+        engine = import_module("clawmark.engine.search.pipeline")
+        clean = import_module("clawmark.text.keywords.query").clean_query
+        query = query._replace(text=clean(query.text))
+        with HeldSnapshot(self.parts.store) as snapshot:
+            freshness = self.freshener.freshen(snapshot)
+            asked = self._ask(query.text, snapshot)
+            reader = snapshot.reader
+            rows = select(reader)
+            if not rows:
+                return None
+
+            def run(query: Query, also: Sequence[int]) -> Found:
+                found: Found = engine.search(
+                    query,
+                    snapshot=reader,
+                    asked=asked,
+                    scout=self.parts.scout,
+                    freshness=freshness,
+                    rerank_with=self.parts.rerank,
+                    also=also,
+                )
+                return found
+
+            return examine(Judging(query=query, rows=rows, snapshot=reader, asked=asked, run=run))
 
     def read(
         self, path: str, start: int | None = None, lines: int | None = None, max_chars: int = 12_000

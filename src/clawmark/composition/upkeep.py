@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from clawmark import composition
 from clawmark.composition import agent as agent_parts
 from clawmark.model.errors import ConfigError
+from clawmark.model.values import parse_citation
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from clawmark.model.documents import Excerpt, MemoryEntry, MemoryFile
     from clawmark.model.provenance import LogEntry, Provenance
     from clawmark.model.values import Found, Hit, Identity, Vector
+    from clawmark.model.why_not import WhyNot
     from clawmark.text.transcripts.records import TranscriptMessage
     from clawmark.workspace import Workspace
     from clawmark.workspace.transcripts.files import TranscriptFiles
@@ -352,6 +354,46 @@ class Upkeep:
                 hint="`clawmark index --force` makes the index of the backend again.",
             )
         return verify(self._parts)
+
+    def why_not(
+        self,
+        query: str,
+        path: str,
+        line: int | None = None,
+        *,
+        max_results: int | None = None,
+        min_score: float | None = None,
+        since: str | None = None,
+        until: str | None = None,
+        within: str | None = None,
+        source: str | None = None,
+    ) -> WhyNot:
+        """Return why a search does not find a file or a line: the step that drops it, its rank and
+        score there, and what brings it up.
+
+        `path` is a path or a citation; of a file, the passage counts that comes closest. The other
+        arguments are those of `search`, where `within` is called `path`. ConfigError if another
+        backend answers."""
+        composition.require_index(self.settings)
+        if self._other is not None:
+            raise ConfigError(
+                f"memory.backend is {self.settings.memory.backend}, and only the built-in backend "
+                "can say why a passage is missing.",
+                key="memory.backend",
+                hint="Search with the flag --explain instead.",
+            )
+        filters = import_module("clawmark.text.filters").make_filters(
+            since=since, until=until, path=within, source=source, today=self.today
+        )
+        options = self.settings.memory_search.query
+        asked = composition.make_query(options, query, max_results, min_score, self.today)
+        cited = parse_citation(path)
+        if line is None and cited.lines is not None:
+            path, line = cited.path, cited.start
+        found: WhyNot = import_module("clawmark.composition.why_not").explain_absence(
+            self, self._builtin, asked._replace(filters=filters), path, line
+        )
+        return found
 
     def spending(self) -> Spending:
         """Count what a full sync would send to the best embedder, and what it would cost."""

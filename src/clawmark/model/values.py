@@ -338,6 +338,19 @@ class Step(NamedTuple):
     name: str
     summary: str
     milliseconds: float
+    count: int | None = None
+    """How many passages there are after the step; None if it does not choose among them."""
+
+
+class Factor(NamedTuple):
+    """What one kind of evidence adds to the score of a candidate."""
+
+    name: str
+    """`base`, `text`, `name`, `vector`, `line` or `user`."""
+    value: float
+    weight: float
+    points: float
+    """`value * weight`; the points of all factors add up."""
 
 
 class CandidateStory(NamedTuple):
@@ -361,6 +374,8 @@ class CandidateStory(NamedTuple):
     """How well its days match a time named in the query, 0 to 1."""
     rerank: float | None = None
     """The reranker's score, 0 to 1; None when it was not reranked."""
+    factors: tuple[Factor, ...] = ()
+    """What its evidence adds up from; `engine.search.explain.score_of` makes the score of it."""
 
 
 class Explanation(NamedTuple):

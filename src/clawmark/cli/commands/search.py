@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from clawmark.cli.arguments import UsageError, count, share, some_text
@@ -43,6 +44,7 @@ examples:
   clawmark search --as-of 2026-03-01 "when is the launch?"
   clawmark search --files "release checklist"
   clawmark search --explain "why was the launch late"
+  clawmark search --why-not MEMORY.md "why was the launch late"
   clawmark search --batch questions.jsonl > answers.jsonl"""
 
 
@@ -97,6 +99,12 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="show where each hit came from, each step and the outcome of every candidate",
     )
     parser.add_argument(
+        "--why-not",
+        type=some_text,
+        metavar="PATH",
+        help="say why this file or line (memory/x.md#L12) is not among the hits, and what helps",
+    )
+    parser.add_argument(
         "--batch",
         type=some_text,
         metavar="FILE",
@@ -122,7 +130,13 @@ def run(args: Namespace) -> int:
         raise UsageError("--files and --fail-if-empty cannot be combined with --batch.")
     if args.files and args.explain:
         raise UsageError("--files prints paths only and cannot be combined with --explain.")
+    if args.why_not is not None and (args.batch is not None or args.files or args.as_of):
+        raise UsageError("--why-not cannot be combined with --batch, --files or --as-of.")
     with open_memory(args, provider=args.provider) as memory:
+        if args.why_not is not None:
+            # A module of its own: other searches do without it.
+            answer: int = import_module("clawmark.cli.why_not").answer(memory, args)
+            return answer
         if args.batch is not None:
             return answer_batch(memory, args)
         text = " ".join(args.query)

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from clawmark.engine.search.neighbours import Passage
-from clawmark.engine.search.scoring import Candidate
-from clawmark.model.values import CandidateStory, Step, Term, citation
+from clawmark.engine.search.scoring import (
+    BIAS,
+    DEFAULT_TEXT_WEIGHT,
+    DEFAULT_VECTOR_WEIGHT,
+    LINE,
+    NAME,
+    TEXT,
+    USER,
+    Candidate,
+)
+from clawmark.engine.search.time_preference import BONUS
+from clawmark.model.values import CandidateStory, Factor, Query, Step, Term, citation
 
 
 class Trace:
@@ -18,7 +29,15 @@ class Trace:
         self._before = 0.0
         self._steps: list[Step] = []
 
-    def step(self, number: int, name: str, summary: str, *, before: float = 0.0) -> None:
+    def step(
+        self,
+        number: int,
+        name: str,
+        summary: str,
+        *,
+        before: float = 0.0,
+        count: int | None = None,
+    ) -> None:
         """Record a step that ran since the last one, plus `before` milliseconds before all of
         them."""
         now = time.perf_counter()
@@ -28,6 +47,7 @@ class Trace:
                 name=name,
                 summary=summary,
                 milliseconds=(now - self._last) * 1000 + before,
+                count=count,
             )
         )
         self._last = now
@@ -51,8 +71,11 @@ def stories(
     passages: Sequence[Passage],
     dropped: Mapping[int, str],
     terms: Sequence[Term],
+    query: Query,
+    bias: float,
 ) -> tuple[CandidateStory, ...]:
     """Describe every candidate in its final order, with its factors and its outcome."""
+    has_words = any(candidate.mask for candidate in candidates)
     hits = {passage.best.row.key: number for number, passage in enumerate(passages, 1)}
     return tuple(
         CandidateStory(
@@ -73,6 +96,9 @@ def stories(
             else dropped.get(candidate.row.key, ""),
             when=candidate.when,
             rerank=candidate.rerank,
+            factors=weighted_factors(candidate, query, has_words=has_words)
+            if query.fusion == "weighted"
+            else factors(candidate, query, bias),
         )
         for candidate in candidates
     )
@@ -81,3 +107,47 @@ def stories(
 def _terms_met(mask: int, terms: Sequence[Term]) -> str:
     met = [term.text for number, term in enumerate(terms) if mask >> number & 1]
     return f"{len(met)}/{len(terms)} {', '.join(met)}".rstrip()
+
+
+def factors(candidate: Candidate, query: Query, bias: float) -> tuple[Factor, ...]:
+    """Return what the confidence of a candidate adds up from."""
+    words = query.text_weight / DEFAULT_TEXT_WEIGHT
+    meaning = query.vector_weight / DEFAULT_VECTOR_WEIGHT
+    return (
+        _factor("base", 1.0, BIAS + candidate.stated * (bias - BIAS)),
+        _factor("text", candidate.text, TEXT * words),
+        _factor("name", candidate.name, NAME * words),
+        _factor("vector", candidate.vector, candidate.meaning * meaning),
+        _factor("line", candidate.line, LINE * meaning),
+        _factor("user", candidate.user, USER * meaning),
+    )
+
+
+def weighted_factors(candidate: Candidate, query: Query, *, has_words: bool) -> tuple[Factor, ...]:
+    """The same for the published score, the weighted sum of two scores."""
+    if not candidate.space:
+        return (_factor("text", candidate.text, 1.0),)
+    if not has_words:
+        return (_factor("vector", candidate.vector, 1.0),)
+    return (
+        _factor("text", candidate.text, query.text_weight),
+        _factor("vector", candidate.vector, query.vector_weight),
+    )
+
+
+def score_of(story: CandidateStory) -> float:
+    """Return the score that the factors of a candidate add up to, with its bonus for a named time
+    and its age; a reranker moves scores between candidates afterwards."""
+    total = sum_of(story.factors)
+    is_confidence = any(factor.name == "base" for factor in story.factors)
+    score = 1.0 / (1.0 + math.exp(-total)) if is_confidence else total
+    return (score + BONUS * (1.0 - score) * story.when) * story.decay
+
+
+def sum_of(given: Iterable[Factor]) -> float:
+    """Return the sum of the points."""
+    return sum(factor.points for factor in given)
+
+
+def _factor(name: str, value: float, weight: float) -> Factor:
+    return Factor(name=name, value=value, weight=weight, points=value * weight)

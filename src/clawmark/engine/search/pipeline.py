@@ -7,7 +7,7 @@ The caller does steps 1 and 2 and embeds the query before it opens the snapshot.
 An empty answer always says why."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from clawmark.embed.base import Embedder
 from clawmark.engine.search.explain import Trace, stories
@@ -26,6 +26,7 @@ from clawmark.engine.search.mmr import diversify
 from clawmark.engine.search.neighbours import Passage, join_neighbours
 from clawmark.engine.search.scoring import (
     BIAS,
+    NO_TEXT,
     WITHOUT_VECTORS,
     Candidate,
     best_keys,
@@ -70,6 +71,15 @@ READ = 40
 _NO_WORDS = NothingFound("empty-query", "The query has no words to look for.", None)
 
 
+class Legs(NamedTuple):
+    """What both legs found, the passages to judge in any case, and the constant of the score."""
+
+    words: KeywordLeg
+    meaning: VectorLeg
+    also: Sequence[int]
+    bias: float
+
+
 def search(
     query: Query,
     *,
@@ -78,9 +88,10 @@ def search(
     scout: Embedder | None,
     freshness: Freshness,
     rerank_with: "RerankStep | None" = None,
+    also: Sequence[int] = (),
 ) -> Found:
     """Answer a cleaned query from one snapshot; `scout` is an embedder fast enough to pick
-    sentences."""
+    sentences. The passages in `also` are judged even if no leg finds them."""
     trace = Trace()
     cleaned = query.text
     filters = query.filters.summary
@@ -94,13 +105,16 @@ def search(
         return _empty(query, _no_chunks(freshness), freshness, trace)
     whole = snapshot
     snapshot = whole.within(query.filters) if filters else whole
-    words, meaning = _run_legs(query, snapshot, asked, trace)
+    words, meaning = _run_legs(query, snapshot, asked, trace, also)
     spotter, nearness = _spotter(words), _nearness(scout, query.text, snapshot)
     times = _named_times(query)
     reorders = bool(times) or rerank_with is not None
     reorders = reorders or query.half_life_days is not None or query.mmr_lambda is not None
-    candidates = _merged(query, snapshot, words, meaning, spotter, nearness, judge_all=reorders)
-    trace.step(5, "merge", _weights_in_words(query, words, meaning))
+    bias = bias_of(meaning.passages) if meaning.ran else BIAS + WITHOUT_VECTORS
+    legs = Legs(words=words, meaning=meaning, also=also, bias=bias)
+    candidates = _merged(query, snapshot, legs, spotter, nearness, judge_all=reorders)
+    weights = _weights_in_words(query, words, meaning)
+    trace.step(5, "merge", weights, count=len(candidates))
     candidates = _weigh_time(query, candidates, times, trace)
     reranked = None
     if rerank_with is not None:
@@ -115,15 +129,15 @@ def search(
         candidates = raise_exact(candidates, words.rare)
     passages, dropped = join_neighbours(candidates, query.max_results, query.min_score)
     kept = f"{len(passages)} of {len(candidates)} kept, minimum {query.min_score:g}"
-    trace.step(8, "neighbours, threshold, cut", kept)
+    trace.step(8, "neighbours, threshold, cut", kept, count=len(passages))
     hits = _hits(query, passages, spotter, nearness)
-    trace.step(9, "snippets", f"{len(hits)} cut")
+    trace.step(9, "snippets", f"{len(hits)} cut", count=len(hits))
     nothing = None if hits else _why_nothing(query, candidates, freshness)
     if nothing is not None and filters and not candidates:
         nothing = _why_filtered(query, words.terms, whole, snapshot) or nothing
     explanation = None
     if query.explain:
-        story = stories(candidates, passages, dropped, words.terms)
+        story = stories(candidates, passages, dropped, words.terms, query, bias)
         explanation = Explanation(trace.steps(), story, whole.count_chunks())
     return Found(
         hits=hits,
@@ -139,15 +153,17 @@ def search(
 
 
 def _run_legs(
-    query: Query, snapshot: SearchSnapshot, asked: Asked, trace: Trace
+    query: Query, snapshot: SearchSnapshot, asked: Asked, trace: Trace, also: Sequence[int]
 ) -> tuple[KeywordLeg, VectorLeg]:
     words = keyword_leg(query, snapshot) if query.hybrid or not asked.vectors else NO_WORDS
     terms = ", ".join(term.text for term in words.terms[:12])
-    trace.step(3, "keyword leg", f"candidates: {len(words.keys)} for {terms}")
-    meaning = vector_leg(query, snapshot, asked, words.keys)
+    trace.step(
+        3, "keyword leg", f"candidates: {len(words.keys)} for {terms}", count=len(words.keys)
+    )
+    meaning = vector_leg(query, snapshot, asked, [*words.keys, *also] if also else words.keys)
     found = f"candidates: {len(meaning.matches)} by {meaning.label}"
     summary = found if meaning.ran else meaning.why_not
-    trace.step(4, "vector leg", summary, before=asked.milliseconds)
+    trace.step(4, "vector leg", summary, before=asked.milliseconds, count=len(meaning.matches))
     return words, meaning
 
 
@@ -178,27 +194,24 @@ def _diversify(query: Query, candidates: list[Candidate], trace: Trace) -> list[
 def _merged(
     query: Query,
     snapshot: SearchSnapshot,
-    words: KeywordLeg,
-    meaning: VectorLeg,
+    legs: Legs,
     spotter: Spotter,
     nearness: Nearness | None,
     *,
     judge_all: bool,
 ) -> list[Candidate]:
     """Merge the candidates of both legs into one list with one score each, best first."""
-    keys = list(dict.fromkeys([*words.keys, *meaning.matches]))
+    words, matches = legs.words, legs.meaning.matches
+    keys = list(dict.fromkeys([*words.keys, *matches, *legs.also]))
     texts = text_leg_matches(words, snapshot, keys)
     if query.fusion == "weighted":
-        return merge_weighted(
-            query, snapshot.chunks(keys), texts, meaning.matches, len(words.terms)
-        )
+        return merge_weighted(query, snapshot.chunks(keys), texts, matches, len(words.terms))
     most = max(READ, 10 * query.max_results)
-    bias = bias_of(meaning.passages) if meaning.ran else BIAS + WITHOUT_VECTORS
-    scores = best_keys(query, texts, meaning.matches, most, words.rare_keys, bias)
-    candidates = merge(
-        scores, snapshot.chunks(list(scores)), texts, meaning.matches, len(words.terms)
-    )
-    return weigh_statements(query, candidates, spotter, nearness, bias, judge_all=judge_all)
+    always = [*words.rare_keys, *legs.also]
+    texts = dict.fromkeys(legs.also, NO_TEXT) | texts
+    scores = best_keys(query, texts, matches, most, always, legs.bias)
+    candidates = merge(scores, snapshot.chunks(list(scores)), texts, matches, len(words.terms))
+    return weigh_statements(query, candidates, spotter, nearness, legs.bias, judge_all=judge_all)
 
 
 def _hits(
