@@ -1,14 +1,18 @@
-"""Build the gate that keeps what came from outside out of prompts, from journal and settings."""
+"""Build the gate that keeps what came from outside out of prompts, from journal and settings, and
+find whose words the entries of memory files have."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import logging
+from collections.abc import Collection, Iterable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 from clawmark.agent.prompt.trust_gate import GateParts, TrustGate
 from clawmark.history.journal import Journal
+from clawmark.model.documents import MemoryEntry
 from clawmark.model.errors import ClawmarkError
+from clawmark.model.provenance import EntryOrigin, Provenance
 from clawmark.text.globs import path_matcher
 
 if TYPE_CHECKING:
@@ -56,3 +60,41 @@ def _outside_messages(memory: Memory, path: str, first: int, last: int) -> list[
         memory.workspace, (places.sessions_dir, places.conversations_dir), path, first, last
     )
     return found
+
+
+# --- Whose words entries have ---
+
+
+def find_origins(memory: Memory, entries: Sequence[MemoryEntry]) -> tuple[EntryOrigin, ...]:
+    """Return the origin of each entry. Without a readable journal, labels and files decide."""
+    known = _look_up(memory, [entry.text for entry in entries])
+    outside = {path: _outside_lines(memory, path) for path in {one.path for one in entries}}
+    return tuple(
+        _origin(provenance, is_outside=entry.start_line in outside[entry.path])
+        for entry, provenance in zip(entries, known, strict=True)
+    )
+
+
+def _origin(provenance: Provenance | None, *, is_outside: bool) -> EntryOrigin:
+    record = provenance.origins[0] if provenance is not None and provenance.origins else None
+    if is_outside:
+        return EntryOrigin("external", record)
+    return EntryOrigin(provenance.trust if provenance is not None else "owner", record)
+
+
+def _look_up(memory: Memory, texts: Sequence[str]) -> Iterable[Provenance | None]:
+    try:
+        return memory.journal.look_up_each(texts)
+    except ClawmarkError as error:
+        logging.getLogger("clawmark.journal").warning("The origins are not known: %s", error)
+        return [None] * len(texts)
+
+
+def _outside_lines(memory: Memory, path: str) -> frozenset[int]:
+    """Return the numbers of the lines of a file that came from outside."""
+    try:
+        found = memory.workspace.read_lines(path, 1, None, max_lines=WHOLE, max_chars=WHOLE)
+    except ClawmarkError:  # the file has gone since
+        return frozenset()
+    outside = make_gate(memory).outside(path, found.text)
+    return frozenset(number for one in outside for number in range(one.first, one.last + 1))

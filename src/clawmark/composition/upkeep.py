@@ -36,8 +36,14 @@ if TYPE_CHECKING:
     from clawmark.engine.versions.workspace_history import WorkspaceHistory
     from clawmark.history.journal import Journal
     from clawmark.model import reports
-    from clawmark.model.documents import Excerpt, MemoryEntry, MemoryFile
-    from clawmark.model.provenance import LogEntry, Provenance
+    from clawmark.model.documents import (
+        DayAmount,
+        Excerpt,
+        IndexedFile,
+        MemoryEntry,
+        MemoryFile,
+    )
+    from clawmark.model.provenance import EntryOrigin, LogEntry, Provenance
     from clawmark.model.values import Found, Hit, Identity, Vector
     from clawmark.model.why_not import WhyNot
     from clawmark.text.transcripts.records import TranscriptMessage
@@ -113,6 +119,23 @@ class Upkeep:
     ) -> tuple[MemoryEntry, ...]:
         """Return the newest entries of the memory files, newest first; filters as for `search`."""
         return self._listing().recent(count, since=since, until=until, path=path)
+
+    def days(self) -> tuple[DayAmount, ...]:
+        """Return how much the memory files hold of each day, the oldest first."""
+        return self._listing().days()
+
+    def passages(self, path: str) -> IndexedFile:
+        """Return the passages of a file that the built-in index holds, in order."""
+        # Only pages that show a whole file import it.
+        module = import_module("clawmark.engine.maintenance.passages")
+        found: IndexedFile = module.indexed_file(self._parts, path)
+        return found
+
+    def entry_origins(self, entries: Sequence[MemoryEntry]) -> tuple[EntryOrigin, ...]:
+        """Return whose words each entry has, and the write it came from."""
+        module = import_module("clawmark.composition.trust")  # a search does not need it
+        found: tuple[EntryOrigin, ...] = module.find_origins(self, entries)
+        return found
 
     def _listing(self) -> Listing:
         from clawmark.engine.maintenance.listing import Listing

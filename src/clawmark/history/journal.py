@@ -226,15 +226,13 @@ class Journal:
 
         An entry that the user wrote or accepted is trusted; otherwise an entry that was written
         several times has the least trusted of its origins."""
-        hashes = entry_hashes(text)
-        found = self._find(hashes)
-        origins = [record for one in hashes if (record := decide_origin(found[one])) is not None]
-        origins.sort(key=lambda record: record.time, reverse=True)
-        return Provenance(
-            trust=lowest(tuple(record.origin.trust for record in origins)),
-            origins=tuple(dict.fromkeys(origins)),
-            unknown=len(hashes) - len(origins),
-        )
+        return self.look_up_each((text,))[0]
+
+    def look_up_each(self, texts: Sequence[str]) -> tuple[Provenance, ...]:
+        """Return where the entries of each text came from; the journal is opened once."""
+        hashes = [entry_hashes(text) for text in texts]
+        found = self._find({one for some in hashes for one in some})
+        return tuple(_provenance(some, found) for some in hashes)
 
     def external(self, hashes: Collection[str]) -> frozenset[str]:
         """Return the hashes of entries that came from outside and were never the user's own
@@ -378,6 +376,16 @@ class Journal:
                     hint="Try again in a moment.",
                 )
             yield
+
+
+def _provenance(hashes: Sequence[str], found: dict[str, list[JournalRecord]]) -> Provenance:
+    origins = [record for one in hashes if (record := decide_origin(found[one])) is not None]
+    origins.sort(key=lambda record: record.time, reverse=True)
+    return Provenance(
+        trust=lowest(tuple(record.origin.trust for record in origins)),
+        origins=tuple(dict.fromkeys(origins)),
+        unknown=len(hashes) - len(origins),
+    )
 
 
 def decide_origin(records: list[JournalRecord]) -> JournalRecord | None:

@@ -120,7 +120,7 @@ def replacements(
         for version, data in history.texts(path, at):
             if data is None:
                 return  # the file was made after this
-            yield Text(_decode(data), version.seconds, version.id)
+            yield Text(decode_text(data), version.seconds, version.id)
 
     return find_replaced(states(), start, end, zone)
 
@@ -130,9 +130,9 @@ def replaced_in(history: History, version: Version, path: str) -> tuple[tuple[st
     after, before = "", ""
     for number, (_, data) in enumerate(history.texts(path, version)):
         if number == 0:
-            after = _decode(data or b"")
+            after = decode_text(data or b"")
         else:
-            before = _decode(data or b"")
+            before = decode_text(data or b"")
             break
     old, new = before.split("\n"), after.split("\n")
     pairs = map_lines(old, new).replaced
@@ -213,7 +213,8 @@ def _content(line: str) -> str:
     return normalize_entry(without_times(without_comments(line)))
 
 
-def _decode(data: bytes) -> str:
+def decode_text(data: bytes) -> str:
+    """Return a recorded file as text, with the lines that a reader sees."""
     return data.decode("utf-8-sig", "replace").replace("\r\n", "\n")
 
 

@@ -82,6 +82,33 @@ class MemoryEntry(NamedTuple):
         return citation(self.path, self.start_line, self.end_line)
 
 
+class DayAmount(NamedTuple):
+    """How much the memory files hold of one day."""
+
+    day: str
+    """YYYY-MM-DD."""
+    files: int
+    size: int
+    """In bytes."""
+
+
+class Passage(NamedTuple):
+    """The lines of a file that the index holds as one passage (1-based, inclusive)."""
+
+    start_line: int
+    end_line: int
+    heading: str
+    """The headings above it, outermost first, joined by ` > `."""
+
+
+class IndexedFile(NamedTuple):
+    """What the index holds of a file."""
+
+    passages: tuple[Passage, ...]
+    is_current: bool
+    """Whether the file is as it was indexed; if not, the lines may have moved."""
+
+
 class Chunk(NamedTuple):
     """A passage of a document with its exact lines (1-based, inclusive)."""
 

@@ -98,6 +98,15 @@ class Provenance(NamedTuple):
     """How many entries are not in the journal."""
 
 
+class EntryOrigin(NamedTuple):
+    """Whose words an entry of a memory file has, and which write it came from."""
+
+    trust: Trust
+    record: JournalRecord | None = None
+    """The record of the write; None if the journal does not know the entry, which then counts as
+    the user's unless its file or its label says otherwise."""
+
+
 class LogEntry(NamedTuple):
     """A record of the journal with what is left of the text that was written."""
 

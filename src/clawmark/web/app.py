@@ -18,6 +18,7 @@ from clawmark.model.errors import (
     ConfigError,
     EmbeddingError,
     FileMissing,
+    FilterError,
     IndexBusy,
     IndexDamaged,
     PathDenied,
@@ -26,10 +27,34 @@ from clawmark.model.errors import (
     WriteConflict,
 )
 from clawmark.web.events import Events
-from clawmark.web.pages import graph, health, search, sessions, view_as
+from clawmark.web.pages import (
+    edit,
+    file,
+    forget,
+    graph,
+    health,
+    history,
+    review,
+    search,
+    sessions,
+    timeline,
+    view_as,
+)
 from clawmark.web.render import STATIC_FOLDER, Problem, page
 
-PAGES = (search, health, sessions, view_as, graph)
+PAGES = (
+    search,
+    timeline,
+    file,
+    edit,
+    history,
+    forget,
+    sessions,
+    review,
+    graph,
+    view_as,
+    health,
+)
 """The modules of the views; each has `routes`."""
 STATUS = (
     (FileMissing, 404),
@@ -37,6 +62,7 @@ STATUS = (
     (WriteConflict, 409),
     (ReviewError, 404),
     (ConfigError, 400),
+    (FilterError, 400),
     (WorkspaceError, 400),
     (EmbeddingError, 503),
     (IndexBusy, 503),

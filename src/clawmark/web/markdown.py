@@ -57,9 +57,14 @@ def visible(text: str) -> str:
 
 def file_address(path: str, line: int = 0) -> str:
     """Return the address of a file of the memory, or of one of its lines."""
-    # A name may have undecodable bytes, which Python keeps as lone surrogates.
-    address = "/file/" + quote(path.encode("utf-8", "surrogateescape"), safe="/:")
+    address = f"/file/{quote_path(path)}"
     return f"{address}#L{line}" if line else address
+
+
+def quote_path(path: str) -> str:
+    """Return the path of a file as a part of an address."""
+    # A name may have undecodable bytes, which Python keeps as lone surrogates.
+    return quote(path.encode("utf-8", "surrogateescape"), safe="/:")
 
 
 def link_address(target: str, path: str = "") -> str:

@@ -18,7 +18,9 @@ from starlette.responses import Response
 
 from clawmark.model.as_json import as_json
 from clawmark.net.server.requests import Rejection, Scope
-from clawmark.web.markdown import file_address, visible
+from clawmark.web.blocks import render_block
+from clawmark.web.markdown import file_address, quote_path, visible
+from clawmark.web.markdown import render as render_markdown
 
 if TYPE_CHECKING:
     from clawmark.web.app import Site
@@ -98,6 +100,9 @@ def environment() -> Environment:
         "verbatim": lambda text: Markup(escape(text)),
         "file_address": file_address,
         "plural": plural,
+        "markdown": render_markdown,
+        "block_html": render_block,
+        "path_quote": quote_path,
         "percent": lambda share: round(100 * share),
     }
     made.globals["static"] = static_address

@@ -8,28 +8,17 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections import Counter
 
-from clawmark.agent.forget.values import ForgetPlan, ForgetReport
+from clawmark.agent.forget.values import ForgetPlan
+from clawmark.agent.forget.wording import HEADINGS, describe_report
 from clawmark.cli.arguments import UsageError, some_text
 from clawmark.cli.as_json import as_json
-from clawmark.cli.layout import fitted, plural, short_path, wrap
+from clawmark.cli.layout import fitted, short_path, wrap
 from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import columns, emit, is_terminal, note, one_line, paint, say
 from clawmark.memory import Memory
 
 MAX_LINES = 10
 """Entries of one place, and sentences about the unreachable, that are shown."""
-HEADINGS = {
-    "memory": "memory files",
-    "transcript": "transcripts",
-    "session": "transcripts that are deleted",
-    "version": "kept versions and edited copies",
-    "history": "history",
-    "proposal": "proposals",
-    "copy": "other copies in the state folder",
-    "source": "added folders that are no longer searched",
-    "journal": "journal",
-    "index": "index and cached vectors",
-}
 
 EXAMPLES = """\
 examples:
@@ -119,7 +108,7 @@ def _carry_out(memory: Memory, plan: ForgetPlan, args: Namespace) -> int:
     if args.json:
         emit({"done": True, **_plan_as_json(plan), "report": as_json(report)})
     else:
-        say("\n".join(wrap(_summary(report), columns())))
+        say("\n".join(wrap(describe_report(report), columns())))
     return 0
 
 
@@ -139,9 +128,9 @@ def _confirmed() -> bool:
 def _say_plan(plan: ForgetPlan) -> None:
     counts = Counter(one.kind for one in plan.found)
     for kind, heading in HEADINGS.items():
-        if not counts[kind]:  # type: ignore[index]
+        if not counts[kind]:
             continue
-        say(f"{paint(heading, 'bold')} ({counts[kind]:,})")  # type: ignore[index]
+        say(f"{paint(heading, 'bold')} ({counts[kind]:,})")
         shown = [one for one in plan.found if one.kind == kind]
         for one in shown[:MAX_LINES]:
             where = paint(_on_one_line(short_path(one.where)), "cyan")
@@ -163,25 +152,6 @@ def _say_unreachable(sentences: tuple[str, ...]) -> None:
 
 def _on_one_line(path: str) -> str:
     return path.replace("\n", "\\n").replace("\t", "\\t")
-
-
-def _summary(report: ForgetReport) -> str:
-    parts = [
-        f"{plural(count, what)} {done}"
-        for count, what, done in (
-            (report.files_deleted, "memory file", "deleted"),
-            (report.files_changed, "memory file", "changed"),
-            (report.transcripts_deleted, "transcript", "deleted"),
-            (report.transcripts_changed, "transcript", "changed"),
-            (report.versions, "kept version", "cleaned"),
-            (report.journal_records, "journal record", "changed"),
-            (report.vectors, "cached vector", "removed"),
-        )
-        if count
-    ]
-    if report.history_rewritten:
-        parts.append("the history rewritten")
-    return f"Forgotten: {', '.join(parts) or 'nothing was left to remove'}."
 
 
 def _plan_as_json(plan: ForgetPlan) -> dict[str, object]:

@@ -6,19 +6,12 @@ from collections.abc import Iterator, Sequence
 
 from clawmark.agent.review.hunks import Hunk, NoLongerApplies, hunk_diff
 from clawmark.agent.review.proposals import Proposal
+from clawmark.agent.review.wording import describe_origin
 from clawmark.cli.layout import cells, fitted, plural, table, wrap
 from clawmark.cli.output import columns, one_line, paint, place, plain
 from clawmark.model.errors import WriteConflict
-from clawmark.model.provenance import Origin
 
 _STYLES = {"+": "green", "-": "red", "@": "cyan"}
-_KINDS = {
-    "tool": "noted with a tool",
-    "flush": "saved before a compaction",
-    "note": "a session note",
-    "capture": "captured from a conversation",
-    "curation": "curation of the logs",
-}
 
 
 def listing(proposals: Sequence[Proposal]) -> list[str]:
@@ -42,15 +35,9 @@ def listing(proposals: Sequence[Proposal]) -> list[str]:
 def head_line(proposal: Proposal) -> str:
     """Return what a proposal is, who made it and when, on one line."""
     made = proposal.created[:16].replace("T", " ")
-    parts = [one_line(proposal.title), made, origin_text(proposal.origin)]
+    parts = [one_line(proposal.title), made, one_line(describe_origin(proposal.origin))]
     line = f"{paint(proposal.id, 'bold')} · {' · '.join(filter(None, parts))}"
     return fitted(line, columns())
-
-
-def origin_text(origin: Origin) -> str:
-    """Return who proposes something, in a few words."""
-    what = _KINDS.get(origin.kind, origin.kind)
-    return one_line(f"{what} in {origin.session}" if origin.session else what)
 
 
 def hunk_lines(hunk: Hunk, number: int, total: int, *, whole: bool = True) -> Iterator[str]:

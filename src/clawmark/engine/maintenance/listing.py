@@ -6,13 +6,14 @@ not say which of its entries are new: its last ones count, with the day the file
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from clawmark.model.documents import MemoryEntry, MemoryFile
+from clawmark.model.documents import DayAmount, MemoryEntry, MemoryFile
 from clawmark.model.errors import WorkspaceError
-from clawmark.model.values import FileState, Filters
+from clawmark.model.values import NO_FILTERS, FileState, Filters
 from clawmark.text.dates import date_of
 from clawmark.text.entries import TextEntry, split_entries
 from clawmark.text.filters import make_filters
@@ -83,6 +84,23 @@ class Listing:
             key=lambda one: (one[1].day, one[0], one[1].path, one[1].start_line), reverse=True
         )
         return tuple(entry for _, entry in found[:count])
+
+    def days(self) -> tuple[DayAmount, ...]:
+        """Return how much the files hold of each day, the oldest first.
+
+        A file with a day in its name counts with its size and is not read."""
+        files, sizes = Counter[str](), Counter[str]()
+        for state in self._memory_files():
+            named = date_of(state.path)
+            if named and named <= self.today:
+                files[named] += 1
+                sizes[named] += state.size
+                continue
+            found = self._of_file(_Dated(state, self._changed(state), named), NO_FILTERS)
+            files.update({entry.day for _, entry in found})
+            for _, entry in found:
+                sizes[entry.day] += len(entry.text.encode("utf-8", "replace"))
+        return tuple(DayAmount(day, files[day], sizes[day]) for day in sorted(files))
 
     def _of_file(self, file: _Dated, filters: Filters) -> list[tuple[datetime, MemoryEntry]]:
         """Return the entries of a file that may be among the newest, with its last change."""

@@ -16,6 +16,7 @@ from clawmark.engine.versions.recorder import Recorder
 from clawmark.engine.versions.undo_plan import CannotUndo, MoveBack, NotWritten, PutBack, digest_of
 from clawmark.history.history import Change, History, VersionChanges, unified_diff
 from clawmark.history.journal import Journal
+from clawmark.history.line_history import LineVersion, recorded_states, trace_line
 from clawmark.history.replaced import replaced_in
 from clawmark.history.repository import Version
 from clawmark.model.errors import HistoryDamaged, NothingToUndo, WorkspaceError
@@ -167,6 +168,24 @@ class WorkspaceHistory:
     def replaced(self, version: Version, path: str) -> tuple[tuple[str, str], ...]:
         """Return the lines that a version replaced in a file, each with the new line."""
         return replaced_in(self._history, version, path)
+
+    def line(self, path: str, number: int) -> tuple[LineVersion, ...]:
+        """Return the texts that a line of a file had, the newest first; lines count from 1."""
+        self._record_to_read()
+        found = trace_line(recorded_states(self._history, path), number, self._now().tzinfo)
+        wanted = {one.version for one in found}
+        records = list(self._journal.records())
+        writers = {
+            one.version.id: writers_of(one, records)
+            for one in self._history.versions(path)
+            if one.version.id in wanted
+        }
+        return tuple(one._replace(writers=writers.get(one.version, ())) for one in found)
+
+    def text_with_hash(self, path: str, digest: str) -> bytes | None:
+        """Return an earlier or the present content of a file by the SHA-256 of its bytes; None if
+        it is not known."""
+        return self._find_text(path, digest)
 
     def contents(self, version: Version, path: str) -> tuple[bytes | None, bytes | None]:
         """Return a file before and after the change of a version; None for no file."""

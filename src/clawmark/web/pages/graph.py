@@ -20,7 +20,7 @@ from clawmark.web.graph.network import Neighbourhood, Network, connect, neighbou
 from clawmark.web.markdown import file_address
 from clawmark.web.render import page
 
-MOST_CONNECTED = 30
+MOST_CONNECTED = 15
 LONGEST_LABELS = (40, 28, 18)
 """Characters of a label, for the centre, for notes near it and for others."""
 GAP, CHARACTER = 12.0, 7.0

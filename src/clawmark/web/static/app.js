@@ -135,3 +135,58 @@ if (window.EventSource && page.live) {
   });
   events.addEventListener("failed", (event) => say(JSON.parse(event.data).message));
 }
+
+// Timeline, file and review: `data-key` is the key of a link, a button or a summary. The one in the
+// current item is used, otherwise the first one of the page.
+for (const key of new Set([...document.querySelectorAll("[data-key]")].map((one) => one.dataset.key))) {
+  on(key, (item) => {
+    const wanted = `[data-key="${key}"]`;
+    const target = item?.querySelector(wanted) ?? document.querySelector(wanted);
+    if (!target) return false;
+    target.click();
+    if (target.matches("summary")) target.parentElement.querySelector("textarea")?.focus();
+  });
+}
+const firstItem = document.querySelector("[data-first-item]");
+if (firstItem) select(firstItem);
+
+// Edits: a form is sent once; a text that is not saved is not lost without a question.
+let isSent = false;
+document.addEventListener("submit", (event) => {
+  if (event.target.method !== "post") return;
+  if (isSent) event.preventDefault();
+  isSent = true;
+});
+window.addEventListener("pageshow", () => { isSent = false; });
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+  event.target.closest("form.edit")?.requestSubmit();
+});
+window.addEventListener("beforeunload", (event) => {
+  const fields = [...document.querySelectorAll("form.edit textarea")];
+  if (!isSent && fields.some((field) => field.value !== field.defaultValue)) event.preventDefault();
+});
+const editedLine = Number(document.querySelector("form.edit[data-line]")?.dataset.line ?? 0);
+if (editedLine) {
+  const field = document.getElementById("text");
+  const before = field.value.split("\n").slice(0, editedLine - 1).join("\n").length + (editedLine > 1);
+  field.focus();
+  field.setSelectionRange(before, before);
+  field.scrollTop = (editedLine - 5) * parseFloat(getComputedStyle(field).lineHeight);
+}
+
+// A file: an address may name a line that another part of the file has, or one inside a block.
+function showLine() {
+  const rows = document.querySelector(".rows");
+  const number = Number(/^#L([0-9]{1,9})/.exec(location.hash)?.[1] ?? 0);
+  if (!rows || !number || document.getElementById(`L${number}`)) return;
+  const { first, last, total } = rows.dataset;
+  if (number >= Number(first) && number <= Number(last)) {
+    const inside = [...rows.querySelectorAll("[id^=L]")].filter((one) => Number(one.id.slice(1)) < number);
+    inside.at(-1)?.scrollIntoView({ block: "center" });
+  } else if (number <= Number(total) && !location.search.includes(`line=${number}`)) {
+    location.replace(`${location.pathname}?line=${number}#L${number}`);
+  }
+}
+showLine();
+window.addEventListener("hashchange", showLine);

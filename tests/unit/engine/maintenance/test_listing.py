@@ -125,3 +125,27 @@ def test_a_limit_gives_the_first_of_all_entries(memory: Memory) -> None:
     assert len(everything) > 40
     for count in range(1, len(everything)):
         assert memory.recent(count) == everything[:count]
+
+
+def test_days_have_the_size_of_their_files_and_of_entries_below_dated_headings(
+    memory: Memory,
+) -> None:
+    assert [(one.day, one.files) for one in memory.days()] == [
+        ("2024-05-07", 1),
+        ("2024-05-08", 1),
+        ("2024-05-09", 1),
+        ("2024-05-10", 1),
+    ]
+    by_day = {one.day: one.size for one in memory.days()}
+    assert by_day["2024-05-08"] == len("# 2024-05-08\n\n- old one\n- old two\n")
+    assert by_day["2024-05-07"] == len("Met Ann.")
+    assert by_day["2024-05-09"] == len("- b- c- d")  # the last three entries of an undated file
+
+
+def test_a_file_named_after_a_day_in_the_future_counts_for_the_day_it_changed(
+    memory: Memory, tmp_path: Path
+) -> None:
+    write(tmp_path / "agent", "memory/2031-01-01.md", "- from the future\n", "2024-05-01")
+    days = [one.day for one in memory.days()]
+    assert "2031-01-01" not in days
+    assert "2024-05-01" in days

@@ -1,0 +1,62 @@
+"""Differences between two texts as lines that a page shows."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+CONTEXT = 3
+MOST_LINES = 1500
+"""Longer differences are cut."""
+
+
+class DiffLine(NamedTuple):
+    """A line of a diff."""
+
+    sign: str
+    """`+` added, `-` removed, a blank for context, and `@` for lines that are left out."""
+    old: int | None
+    new: int | None
+    """Its numbers in both texts, counted from 1."""
+    text: str
+
+
+def diff_texts(before: str, after: str) -> tuple[DiffLine, ...]:
+    """Compare two texts line by line."""
+    lines = tuple(_lines(before, after))
+    if len(lines) <= MOST_LINES:
+        return lines
+    left = f"… {len(lines) - MOST_LINES:,} more lines"
+    return (*lines[:MOST_LINES], DiffLine("@", None, None, left))
+
+
+def _lines(before: str, after: str) -> Iterator[DiffLine]:
+    old, new = _split(before), _split(after)
+    matcher = difflib.SequenceMatcher(None, old, new, autojunk=len(old) > MOST_LINES)
+    for number, group in enumerate(matcher.get_grouped_opcodes(CONTEXT)):
+        if number:
+            yield DiffLine("@", None, None, "…")
+        for kind, old_start, old_end, new_start, new_end in group:
+            if kind == "equal":
+                for offset, text in enumerate(old[old_start:old_end]):
+                    yield DiffLine(" ", old_start + offset + 1, new_start + offset + 1, text)
+                continue
+            yield from _numbered("-", old[old_start:old_end], old_start + 1)
+            yield from _numbered("+", new[new_start:new_end], new_start + 1)
+
+
+def _numbered(sign: str, lines: Iterable[str], first: int) -> Iterator[DiffLine]:
+    for number, text in enumerate(lines, first):
+        is_new = sign == "+"
+        yield DiffLine(sign, None if is_new else number, number if is_new else None, text)
+
+
+def _split(text: str) -> list[str]:
+    lines = text.split("\n")
+    return lines[:-1] if lines[-1] == "" else lines
+
+
+def decoded(data: bytes | None) -> str:
+    """Return the content of a file for a comparison; empty for no file."""
+    return (data or b"").decode("utf-8", "replace").replace("\r\n", "\n")
