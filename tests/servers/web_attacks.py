@@ -81,6 +81,7 @@ def write_attacks(workspace: Path, day: str) -> None:
         "MEMORY.md": f"# <script>{RUN}</script> harpoon\n\n{entries}",
         f"memory/{day}.md": f"# {day}\n\n{entries}",
         "memory/attacks.md": "\n\n".join(ATTACKS) + "\n\nharpoon\n",
+        "memory/editable.md": "\n\n".join(one for one in ATTACKS if one.isprintable()) + "\n",
         **HUGE,
         **dict.fromkeys(NAMES, f"# <b onclick={RUN}>harpoon</b>\n\n[[attacks]]\n"),
     }
