@@ -39,11 +39,13 @@ from clawmark.web.pages import (
     sessions,
     timeline,
     view_as,
+    why_not,
 )
 from clawmark.web.render import STATIC_FOLDER, Problem, page
 
 PAGES = (
     search,
+    why_not,
     timeline,
     file,
     edit,
@@ -61,8 +63,8 @@ STATUS = (
     (PathDenied, 403),
     (WriteConflict, 409),
     (ReviewError, 404),
-    (ConfigError, 400),
     (FilterError, 400),
+    (ConfigError, 400),
     (WorkspaceError, 400),
     (EmbeddingError, 503),
     (IndexBusy, 503),

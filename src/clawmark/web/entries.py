@@ -52,6 +52,8 @@ class ShownEntry(NamedTuple):
     citation: str
     address: str
     day: str
+    is_dated: bool
+    """Whether its file says which day it is; False if it is the day of the file's last change."""
     time: str
     """The time that the entry begins with, `14:05`; empty if there is none."""
     heading: str
@@ -76,6 +78,7 @@ def _shown_entry(entry: MemoryEntry, origin: EntryOrigin) -> ShownEntry:
         citation=entry.citation,
         address=file_address(entry.path, entry.start_line),
         day=entry.day,
+        is_dated=entry.is_dated,
         time=timed[1] if timed else "",
         heading=entry.heading,
         text=_without_bullet(without_times(entry.text)),

@@ -17,6 +17,7 @@ from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 from markupsafe import Markup
 
+from clawmark.model.values import parse_citation
 from clawmark.text.untrusted.invisible_characters import escape as escape_invisible
 
 MAX_RENDERED = 200_000
@@ -65,6 +66,12 @@ def quote_path(path: str) -> str:
     """Return the path of a file as a part of an address."""
     # A name may have undecodable bytes, which Python keeps as lone surrogates.
     return quote(path.encode("utf-8", "surrogateescape"), safe="/:")
+
+
+def citation_address(text: str) -> str:
+    """Return the address of what a citation names: `memory/x.md#L3-L9`."""
+    cited = parse_citation(text)
+    return file_address(cited.path, cited.start if cited.lines is not None else 0)
 
 
 def link_address(target: str, path: str = "") -> str:

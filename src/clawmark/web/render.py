@@ -19,7 +19,7 @@ from starlette.responses import Response
 from clawmark.model.as_json import as_json
 from clawmark.net.server.requests import Rejection, Scope
 from clawmark.web.blocks import render_block
-from clawmark.web.markdown import file_address, quote_path, visible
+from clawmark.web.markdown import citation_address, file_address, quote_path, visible
 from clawmark.web.markdown import render as render_markdown
 
 if TYPE_CHECKING:
@@ -99,6 +99,7 @@ def environment() -> Environment:
     made.filters |= {
         "verbatim": lambda text: Markup(escape(text)),
         "file_address": file_address,
+        "citation_address": citation_address,
         "plural": plural,
         "markdown": render_markdown,
         "block_html": render_block,

@@ -114,7 +114,7 @@ def file_page(
         entry.start_line: (entry, origin) for entry, origin in zip(entries, origins, strict=True)
     }
     blocks = _lines(found) if view == "raw" else _blocks(found)
-    last_line = found.start + found.lines - 1
+    last_line = min(found.start + found.lines - 1, max(found.total_lines, 1))
     return FilePage(
         path=found.path,
         view="raw" if view == "raw" else "rendered",
@@ -124,7 +124,7 @@ def file_page(
         last_line=last_line,
         total_lines=found.total_lines,
         next_line=found.next_start,
-        is_cut=found.truncated and found.next_start is None and last_line >= found.total_lines,
+        is_cut=len(found.text) >= CHARACTERS_SHOWN and found.lines == 1,
         can_edit=can_edit(memory, path),
         sentence=found.text if found.mime else "",
         passages=len(indexed.passages),
@@ -174,7 +174,7 @@ def _blocks(found: Excerpt) -> list[Block]:
 
 
 def _lines(found: Excerpt) -> list[Block]:
-    lines = found.text.split("\n")[: found.lines]
+    lines = found.text.split("\n")[: max(0, found.total_lines - found.start + 1)]
     return [Block(number, number, line) for number, line in enumerate(lines, found.start)]
 
 

@@ -17,6 +17,7 @@ from clawmark.agent.forget.wording import HEADINGS, describe_report
 from clawmark.memory import Memory
 from clawmark.model.errors import ClawmarkError, WorkspaceError
 from clawmark.model.values import parse_citation
+from clawmark.web.markdown import file_address
 from clawmark.web.render import form, page
 
 WAYS = ("lines", "text", "path", "session", "source")
@@ -43,6 +44,8 @@ class ForgetPage(NamedTuple):
     digest: str = ""
     """Identifies the plan: what is confirmed is what was shown."""
     problem: str = ""
+    back: str = "/timeline"
+    """The address for those who decide not to."""
 
 
 class ForgottenPage(NamedTuple):
@@ -71,7 +74,15 @@ def _shown(plan: ForgetPlan, way: str, what: str, problem: str) -> ForgetPage:
         unreachable=plan.unreachable,
         digest=digest_of_plan(plan),
         problem=problem,
+        back=_back(way, what),
     )
+
+
+def _back(way: str, what: str) -> str:
+    if way not in ("lines", "path"):
+        return "/timeline"
+    named = parse_citation(what)
+    return file_address(named.path, named.start if named.lines else 0)
 
 
 def digest_of_plan(plan: ForgetPlan) -> str:

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
+from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from clawmark.memory import Memory
-from clawmark.model.values import Found, Hit, NothingFound
-from clawmark.text.untrusted.origin_labels import without_comments
+from clawmark.model.provenance import Provenance
+from clawmark.model.values import CandidateStory, Found, Hit, NothingFound, Step
 from clawmark.web.markdown import file_address
+from clawmark.web.pages.evidence import Line, Sum, lines_of, origin_in_words, sum_up
 from clawmark.web.render import page, plural
 
 MODES = {"hybrid": "hybrid", "fts-only": "keywords only", "vector-only": "vectors only"}
+SINCE = (("", "any time"), ("7d", "7 days"), ("4w", "4 weeks"), ("52w", "a year"))
+NEXT_STEPS = {
+    "empty-index": 'Write a first note: `clawmark remember "…"`, or add a folder of Markdown: '
+    "`clawmark add ~/notes`.",
+    "still-indexing": "What is indexed already can be found; this page says when the rest is done.",
+    "no-such-words": "Try other words, or fewer.",
+    "filtered-out": "Remove a filter.",
+}
+NEAREST = 3
+"""Passages below the threshold that are shown when nothing reaches it."""
 
 
 class Asked(NamedTuple):
@@ -28,19 +39,10 @@ class Asked(NamedTuple):
     source: str = ""
     explain: bool = False
 
-
-class Piece(NamedTuple):
-    """A piece of a line, and whether it is a word of the query."""
-
-    text: str
-    is_match: bool
-
-
-class Line(NamedTuple):
-    """A line of evidence; its number is empty where it continues the one above."""
-
-    number: str
-    pieces: tuple[Piece, ...]
+    def address(self, view: str = "/search", **changes: str) -> str:
+        """Return the address of this search, with some fields changed."""
+        fields = {**self._asdict(), "explain": "1" if self.explain else "", **changes}
+        return f"{view}?" + urlencode({name: value for name, value in fields.items() if value})
 
 
 class ShownHit(NamedTuple):
@@ -54,76 +56,107 @@ class ShownHit(NamedTuple):
     lines: tuple[Line, ...]
     origin: str
     date: str
+    sum: Sum | None = None
+    terms: str = ""
 
 
 class SearchPage(NamedTuple):
     """The model of the search page."""
 
     asked: Asked
+    sources: tuple[str, ...] = ()
     hits: tuple[ShownHit, ...] = ()
     nothing: NothingFound | None = None
+    next_step: str = ""
+    nearest: tuple[ShownHit, ...] = ()
     degraded: str = ""
     summary: str = ""
+    steps: tuple[Step, ...] = ()
+    dropped: tuple[CandidateStory, ...] = ()
 
 
-def search_page(memory: Memory, asked: Asked) -> SearchPage:
-    """Search, and describe the answer; without a query, only the form is shown."""
+def search_page(memory: Memory, asked: Asked, *, freshen: bool = True) -> SearchPage:
+    """Search, and describe the answer; without a query, only the form is shown.
+
+    Without `freshen`, the disk is not looked at first: the page asks again when typing stops."""
+    sources = ("memory", "sessions", *(one.name for one in memory.workspace.sources()))
     if not asked.q.strip():
-        return SearchPage(asked)
-    found = memory.search(
+        return SearchPage(asked, sources)
+    found = _search(memory, asked, freshen=freshen)
+    explanation = found.explanation
+    nearest = _nearest(memory, asked) if _is_below(found.nothing) else ()
+    return SearchPage(
+        asked=asked,
+        sources=sources,
+        hits=shown_hits(memory, found, asked.q),
+        nothing=found.nothing,
+        next_step=NEXT_STEPS.get(found.nothing.code, "") if found.nothing else "",
+        nearest=nearest,
+        degraded=f"{found.degraded.reason} {found.degraded.fix}" if found.degraded else "",
+        summary=summary(found),
+        steps=explanation.steps if explanation else (),
+        dropped=_dropped(explanation.candidates) if explanation else (),
+    )
+
+
+def _search(memory: Memory, asked: Asked, *, freshen: bool = True, **settings: float) -> Found:
+    return memory.search(
         asked.q,
         since=asked.since or None,
         until=asked.until or None,
         path=asked.path or None,
         source=asked.source or None,
         explain=asked.explain,
-    )
-    return SearchPage(
-        asked=asked,
-        hits=tuple(shown_hit(hit, asked.q) for hit in found.hits),
-        nothing=found.nothing,
-        degraded=f"{found.degraded.reason} {found.degraded.fix}" if found.degraded else "",
-        summary=summary(found),
+        freshen=freshen,
+        **settings,  # type: ignore[arg-type]
     )
 
 
-def shown_hit(hit: Hit, query: str) -> ShownHit:
-    """Describe one hit."""
+def _is_below(nothing: NothingFound | None) -> bool:
+    return nothing is not None and nothing.code == "below-threshold"
+
+
+def _nearest(memory: Memory, asked: Asked) -> tuple[ShownHit, ...]:
+    """Return the passages that come closest, when none reaches the threshold."""
+    found = _search(memory, asked._replace(explain=False), min_score=0.0, max_results=NEAREST)
+    return shown_hits(memory, found, asked.q)
+
+
+def shown_hits(memory: Memory, found: Found, query: str) -> tuple[ShownHit, ...]:
+    """Describe the hits of an answer."""
+    origins = [hit.origin for hit in found.hits]
+    if found.explanation is None:
+        origins = list(memory.origins(found.hits))
+    stories = {
+        story.outcome: story
+        for story in (found.explanation.candidates if found.explanation else ())
+    }
+    return tuple(
+        _shown_hit(hit, query, origin, stories.get(f"hit {number}"))
+        for number, (hit, origin) in enumerate(zip(found.hits, origins, strict=True), 1)
+    )
+
+
+def _shown_hit(
+    hit: Hit, query: str, origin: Provenance | None, story: CandidateStory | None
+) -> ShownHit:
     return ShownHit(
         citation=hit.citation,
-        address=file_address(hit.path, hit.start_line),
+        address=file_address(hit.path, 0 if hit.mime else hit.start_line),
         score=hit.score,
-        words=hit.text_score,
+        words=min(1.0, hit.text_score),
         meaning=hit.vector_score,
-        lines=tuple(evidence(hit, query)),
-        origin="",
+        lines=lines_of(hit, query),
+        origin=origin_in_words(origin),
         date=hit.date,
+        sum=sum_up(story) if story is not None else None,
+        terms=story.terms if story is not None else "",
     )
 
 
-def evidence(hit: Hit, query: str) -> list[Line]:
-    """Return the lines of a snippet, with their numbers where they are known."""
-    parts = hit.snippet.split("\n…\n")
-    ranges = hit.snippet_ranges if len(hit.snippet_ranges) == len(parts) else ()
-    lines = list[Line]()
-    for place, part in enumerate(parts):
-        shown = without_comments(part).split("\n")
-        number = f"L{ranges[place][0]}" if ranges else ""
-        for line in shown:
-            if line.strip():
-                lines.append(Line(number, marked(line, query)))
-                number = ""
-    return lines
-
-
-def marked(line: str, query: str) -> tuple[Piece, ...]:
-    """Cut a line into pieces; the longer words of the query are matches."""
-    wanted = sorted({word for word in re.findall(r"\w+", query) if len(word) > 2}, key=len)[:64]
-    if not wanted:
-        return (Piece(line, False),)
-    pattern = rf"(?i)\b((?:{'|'.join(reversed(wanted))})\w{{0,3}})\b"
-    pieces = re.split(pattern, line)
-    return tuple(Piece(text, n % 2 == 1) for n, text in enumerate(pieces) if text)
+def _dropped(candidates: tuple[CandidateStory, ...], most: int = 20) -> tuple[CandidateStory, ...]:
+    """Return the best candidates that are not hits."""
+    return tuple(story for story in candidates if not story.outcome.startswith("hit"))[:most]
 
 
 def summary(found: Found) -> str:
@@ -131,15 +164,17 @@ def summary(found: Found) -> str:
     model = f" ({found.model})" if found.model and found.mode != "fts-only" else ""
     parts = [plural(len(found.hits), "hit"), MODES[found.mode] + model]
     parts.append(f"{found.milliseconds:.0f} ms")
-    if found.due_files:
-        parts.append(f"{plural(found.due_files, 'file')} due")
+    due = [plural(found.due_files, "file")] if found.due_files else []
+    due += [plural(found.due_vectors, "better vector")] if found.due_vectors else []
+    if due:
+        parts.append(f"{' and '.join(due)} due")
     return " · ".join(parts)
 
 
-def _search(request: Request) -> Response:
-    memory: Memory = request.app.state.site.memory
+def asked_of(request: Request) -> Asked:
+    """Return what an address asks for."""
     given = request.query_params
-    asked = Asked(
+    return Asked(
         q=given.get("q", ""),
         since=given.get("since", ""),
         until=given.get("until", ""),
@@ -147,8 +182,14 @@ def _search(request: Request) -> Response:
         source=given.get("source", ""),
         explain=given.get("explain", "") not in ("", "0"),
     )
-    name = "search_results.html" if given.get("part") == "results" else "search.html"
-    return page(request, name, search_page(memory, asked))
 
 
-routes = [Route("/search", _search)]
+def _show(request: Request) -> Response:
+    memory: Memory = request.app.state.site.memory
+    is_part = request.query_params.get("part") == "results"
+    name = "search_results.html" if is_part else "search.html"
+    freshen = "quick" not in request.query_params
+    return page(request, name, search_page(memory, asked_of(request), freshen=freshen))
+
+
+routes = [Route("/search", _show)]

@@ -84,31 +84,56 @@ function post(address, fields) {
   return fetch(address, { method: "POST", body });
 }
 
-// Search as you type: the newest answer wins; an older one that arrives later is dropped.
+// Search as you type: each key is answered from the index as it is, and when typing stops, once more
+// after a look at the disk. The newest answer wins; an older one that arrives later is dropped.
 const searchForm = document.querySelector("form[data-search]");
 if (searchForm) {
   const results = document.getElementById("results");
-  let asked = new URLSearchParams(new FormData(searchForm)).toString();
+  const pause = 400;
+  const query = () => new URLSearchParams(new FormData(searchForm)).toString();
+  let asked = query();
   let running = null;
+  let timer = 0;
 
-  async function search() {
-    const query = new URLSearchParams(new FormData(searchForm)).toString();
-    if (query === asked) return;
-    asked = query;
+  async function show(wanted, more) {
     running?.abort();
     running = new AbortController();
     try {
-      const answer = await fetch(`/search?${query}&part=results`, { signal: running.signal });
+      const answer = await fetch(`/search?${wanted}&part=results${more}`, { signal: running.signal });
       const html = await answer.text();
-      if (query !== asked) return;
-      results.innerHTML = html;
-      history.replaceState(null, "", `/search?${query}`);
-      results.dispatchEvent(new CustomEvent("clawmark:results", { bubbles: true }));
+      if (wanted !== asked) return;
+      if (!answer.ok) {
+        const problem = new DOMParser().parseFromString(html, "text/html").querySelector("main");
+        results.replaceChildren(...(problem ? problem.childNodes : [html]));
+      } else {
+        results.innerHTML = html;
+      }
+      history.replaceState(null, "", `/search?${wanted}`);
+      performance.mark("clawmark:results");
     } catch (error) {
       if (error.name !== "AbortError") say("The server does not answer: is `clawmark web` still running?");
     }
   }
+
+  function search() {
+    const wanted = query();
+    if (wanted === asked) return;
+    asked = wanted;
+    clearTimeout(timer);
+    show(wanted, "&quick=1");
+    timer = setTimeout(() => !current() && show(wanted, ""), pause);
+  }
   searchForm.addEventListener("input", search);
+  on("e", () => {
+    searchForm.elements.explain.checked = !searchForm.elements.explain.checked;
+    search();
+  });
+  on("w", () => {
+    const link = document.querySelector("a[data-why-not]");
+    if (!link) return false;
+    const chosen = current()?.querySelector(".citation")?.textContent;
+    location.href = chosen ? `${link.href}&target=${encodeURIComponent(chosen)}` : link.href;
+  });
 }
 
 // Changes are announced in one line; what is being read does not move.

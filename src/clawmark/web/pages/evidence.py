@@ -1,0 +1,127 @@
+"""What the search views show of a hit: its lines with the words of the query marked, where it came
+from, and the factors that add up to its score."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from clawmark.engine.search.explain import score_of, sum_of
+from clawmark.model.provenance import Provenance
+from clawmark.model.values import CandidateStory, Factor, Hit
+from clawmark.text.keywords.query import query_terms
+from clawmark.text.untrusted.origin_labels import without_comments
+
+FACTOR_NAMES = {
+    "base": "start",
+    "text": "words",
+    "name": "names and codes",
+    "vector": "meaning",
+    "line": "best line",
+    "user": "the user's own words",
+}
+MOST_MARKED = 40
+_ENDINGS = re.compile(r"(?:ing|ed|es|e|s)$")
+
+
+class Piece(NamedTuple):
+    """A piece of a line, and whether it is a word of the query."""
+
+    text: str
+    is_match: bool
+
+
+class Line(NamedTuple):
+    """A line of evidence; its number is empty where it continues the one above."""
+
+    number: str
+    pieces: tuple[Piece, ...]
+
+
+class Sum(NamedTuple):
+    """The factors of a candidate, what they add up to, and what changes that afterwards."""
+
+    factors: tuple[Factor, ...]
+    total: float
+    is_confidence: bool
+    """Whether the total becomes a confidence from 0 to 1; otherwise it is the score itself."""
+    confidence: float
+    after: tuple[str, ...]
+    score: float
+
+
+def lines_of(hit: Hit, query: str) -> tuple[Line, ...]:
+    """Return the lines of a snippet, with their numbers where they are known."""
+    parts = hit.snippet.split("\n…\n")
+    ranges = hit.snippet_ranges if len(hit.snippet_ranges) == len(parts) else ()
+    pattern = mark_pattern(query)
+    lines = list[Line]()
+    for place, part in enumerate(parts):
+        number = f"L{ranges[place][0]}" if ranges else ""
+        for line in without_comments(part).split("\n"):
+            if line.strip():
+                lines.append(Line(number, marked(line, pattern)))
+                number = ""
+    return tuple(lines)
+
+
+def mark_pattern(query: str) -> re.Pattern[str] | None:
+    """Return a pattern for the words that a search looks for, with other endings; None without."""
+    words = {word for term in query_terms(query) for word in re.findall(r"\w+", term.text)}
+    stems = {_ENDINGS.sub("", word) if len(word) > 4 else word for word in words}
+    wanted = sorted((stem for stem in stems if len(stem) > 1), key=len, reverse=True)[:MOST_MARKED]
+    if not wanted:
+        return None
+    return re.compile(rf"(?i)\b((?:{'|'.join(map(re.escape, wanted))})\w{{0,4}})\b")
+
+
+def marked(line: str, pattern: re.Pattern[str] | None) -> tuple[Piece, ...]:
+    """Cut a line into pieces; those that the pattern matches are words of the query."""
+    pieces = pattern.split(line) if pattern is not None else [line]
+    return tuple(Piece(text, number % 2 == 1) for number, text in enumerate(pieces) if text)
+
+
+def origin_in_words(origin: Provenance | None) -> str:
+    """Return who wrote a passage and how far it is trusted: `agent, flush · trust agent`."""
+    if origin is None:
+        return ""
+    if not origin.origins:
+        return "origin unknown"
+    by = origin.origins[0].origin
+    more = f" and {len(origin.origins) - 1} more" if len(origin.origins) > 1 else ""
+    return f"{by.actor}, {by.kind}{more} · trust {origin.trust}"
+
+
+def sum_up(story: CandidateStory) -> Sum:
+    """Return the table of a candidate's score."""
+    factors = tuple(
+        factor._replace(name=FACTOR_NAMES.get(factor.name, factor.name))
+        for factor in story.factors
+        if factor.points or factor.name == "base"
+    )
+    is_confidence = any(factor.name == "base" for factor in story.factors)
+    plain = story._replace(when=0.0, decay=1.0)
+    return Sum(
+        factors=factors,
+        total=sum_of(story.factors),
+        is_confidence=is_confidence,
+        confidence=score_of(plain),
+        after=tuple(_after(story)),
+        score=story.score,
+    )
+
+
+def _after(story: CandidateStory) -> Sequence[str]:
+    """Say what changes a score after its evidence has been added up."""
+    changes = list[str]()
+    if story.when:
+        raised = score_of(story._replace(decay=1.0)) - score_of(story._replace(when=0.0, decay=1.0))
+        changes.append(f"the question names its time: +{raised:.2f}")
+    if story.decay != 1.0:
+        changes.append(f"age: × {story.decay:.2f}")
+    if story.rerank is not None:
+        changes.append(f"the reranker gives {story.rerank:.2f}; it takes the score of its place")
+    if story.stated != 1.0:
+        changes.append(f"only {story.stated:.0%} of it is stated, the rest is asked")
+    return changes
