@@ -9,6 +9,8 @@ from typing import NamedTuple
 CONTEXT = 3
 MOST_LINES = 1500
 """Longer differences are cut."""
+LONGEST_LINE = 2000
+"""And so are longer lines."""
 
 
 class DiffLine(NamedTuple):
@@ -24,7 +26,7 @@ class DiffLine(NamedTuple):
 
 def diff_texts(before: str, after: str) -> tuple[DiffLine, ...]:
     """Compare two texts line by line."""
-    lines = tuple(_lines(before, after))
+    lines = tuple(line._replace(text=_cut(line.text)) for line in _lines(before, after))
     if len(lines) <= MOST_LINES:
         return lines
     left = f"… {len(lines) - MOST_LINES:,} more lines"
@@ -50,6 +52,12 @@ def _numbered(sign: str, lines: Iterable[str], first: int) -> Iterator[DiffLine]
     for number, text in enumerate(lines, first):
         is_new = sign == "+"
         yield DiffLine(sign, None if is_new else number, number if is_new else None, text)
+
+
+def _cut(text: str) -> str:
+    if len(text) <= LONGEST_LINE:
+        return text
+    return f"{text[:LONGEST_LINE]}… ({len(text) - LONGEST_LINE:,} more characters)"
 
 
 def _split(text: str) -> list[str]:

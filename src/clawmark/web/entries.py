@@ -18,6 +18,8 @@ TRUST_WORDS: dict[Trust, str] = {
     "agent": "by the agent",
     "external": "from outside",
 }
+LONGEST_TEXT = 4000
+"""Longer entries are cut; the page of their file has all of it."""
 _TIME = re.compile(r"[-*+] (?:\[[ xX]\] )?((?:[01][0-9]|2[0-3]):[0-5][0-9]) ")
 _BULLET = re.compile(r"\A[-*+] ")
 _KINDS = {
@@ -59,6 +61,7 @@ class ShownEntry(NamedTuple):
     heading: str
     text: str
     """Its Markdown, without bullet and time."""
+    is_cut: bool
     origin: ShownOrigin
 
 
@@ -81,7 +84,8 @@ def _shown_entry(entry: MemoryEntry, origin: EntryOrigin) -> ShownEntry:
         is_dated=entry.is_dated,
         time=timed[1] if timed else "",
         heading=entry.heading,
-        text=_without_bullet(without_times(entry.text)),
+        text=_without_bullet(without_times(entry.text))[:LONGEST_TEXT],
+        is_cut=len(entry.text) > LONGEST_TEXT,
         origin=shown_origin(origin),
     )
 

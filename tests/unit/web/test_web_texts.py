@@ -61,6 +61,11 @@ def test_a_long_diff_is_cut_and_says_so() -> None:
     assert lines[-1].text == "… 10 more lines"
 
 
+def test_a_long_line_of_a_diff_is_cut_and_says_so() -> None:
+    (line,) = diff_texts("", "x" * 1_000_000)
+    assert line.text.endswith("… (998,000 more characters)")
+
+
 @pytest.mark.parametrize("original", ["a\nb\n", "a\r\nb\r\n", "\ufeffa\r\nb", "a\r\nb\nc\rd\n", ""])
 def test_a_text_that_is_not_changed_is_the_same_after_a_form(original: str) -> None:
     sent = to_form(original).replace("\n", "\r\n")  # as browsers send it

@@ -12,6 +12,7 @@ from clawmark.model.errors import FilterError
 from clawmark.model.provenance import Origin
 from clawmark.web.pages.timeline import (
     DAYS_SHOWN,
+    MOST_CHARACTERS,
     day_page,
     level_of,
     make_calendar,
@@ -87,6 +88,17 @@ def test_an_empty_memory_has_an_empty_timeline(tmp_path: Path) -> None:
     with opened(tmp_path) as memory:
         model = timeline_page(memory)
     assert (model.days, model.older, model.calendar.total) == ((), "", 0)
+
+
+def test_a_long_entry_is_cut_and_a_long_day_is_cut(tmp_path: Path) -> None:
+    entries = "".join(f"- {number} {'word ' * 700}\n" for number in range(40))
+    files = {"memory/2026-11-01.md": "- " + "x" * 1_000_000 + "\n", "memory/2026-11-02.md": entries}
+    with opened(tmp_path, files) as memory:
+        one = day_page(memory, "2026-11-01")
+        many = day_page(memory, "2026-11-02")
+    assert (one.day.entries[0].is_cut, one.cut) == (True, False)
+    assert sum(len(entry.text) for entry in many.day.entries) <= MOST_CHARACTERS
+    assert many.cut
 
 
 def test_a_day_knows_its_neighbours_and_may_be_empty(tmp_path: Path) -> None:

@@ -9,13 +9,16 @@ from itertools import islice
 from typing import NamedTuple
 
 from clawmark.cli.arguments import count, some_text
+from clawmark.cli.as_json import as_json
 from clawmark.cli.layout import fitted, plural
 from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import columns, emit, note, one_line, paint, place, say, say_diff
 from clawmark.engine.versions.workspace_history import HistoryEntry, WorkspaceHistory
 from clawmark.history.history import count_changed_lines
+from clawmark.history.line_history import LineVersion
 from clawmark.memory import Memory
 from clawmark.model.provenance import Origin
+from clawmark.model.values import Citation, parse_citation
 
 SHOWN_FILES = 5
 """Files of a version that are listed; --json has all of them."""
@@ -30,6 +33,7 @@ examples:
   clawmark history
   clawmark history MEMORY.md -p          # with the changed lines
   clawmark history memory/projects -n 50
+  clawmark history MEMORY.md#L12         # the texts that one line had
 
 MEMORY.md and the files below memory/ are recorded after each sync that found
 changes, and before this command. Transcripts and added folders are not."""
@@ -50,7 +54,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         nargs="?",
         type=some_text,
         metavar="PATH",
-        help="only the versions in which this file or folder changed",
+        help="only the versions in which this file or folder changed; or one line of it",
     )
     parser.add_argument(
         "--count", type=count(1, 100_000), default=20, metavar="N", help="how many (default: 20)"
@@ -63,6 +67,9 @@ def run(args: Namespace) -> int:
     with open_memory(args) as memory:
         _note_if_off(memory)
         history = memory.history
+        cited = parse_citation(path or "")
+        if cited.lines is not None:
+            return _show_line(history.line(cited.path, cited.start), cited, args)
         found = list(islice(history.versions(path), args.count))
         files = {entry.version.id: changed_files(history, entry) for entry in found}
         wanted = found if args.patch else []
@@ -88,6 +95,25 @@ def run(args: Namespace) -> int:
     if not found:
         where = f" of {place(args.path)}" if args.path else ""
         note(f"clawmark: the history has no version{where} yet.")
+    return 0
+
+
+def _show_line(found: Sequence[LineVersion], cited: Citation, args: Namespace) -> int:
+    """Print the texts that a line had, the newest first."""
+    if args.json:
+        emit({"path": cited.path, "line": cited.start, "texts": [as_json(one) for one in found]})
+        return 0
+    for one in found[: args.count]:
+        when = f"{one.since[:10]} {one.since[11:16]}"
+        head = f"{paint(one.version[:SHORT_ID], 'cyan')}  {when}"
+        say("  ".join(filter(None, (head, paint(writers(one.writers), "dim")))))
+        say_diff(
+            "".join(
+                f"{sign}{text}\n" for sign, text in (("-", one.before), ("+", one.text)) if text
+            )
+        )
+    if not found:
+        note(f"clawmark: the history has no line {cited.start} of {place(cited.path)}.")
     return 0
 
 

@@ -25,10 +25,9 @@ MOST_UNDATED = 3
 
 
 class _Dated(NamedTuple):
-    """A file with its last change and the day in its name."""
+    """A file with the day in its name."""
 
     state: FileState
-    changed: datetime
     named: str
 
 
@@ -64,7 +63,7 @@ class Listing:
         )
         is_wanted = matcher((filters.path,) if filters.path else ())
         files = [
-            _Dated(state, self._changed(state), date_of(state.path))
+            _Dated(state, date_of(state.path))
             for state in self._memory_files()
             if is_wanted(state.path)
         ]
@@ -75,6 +74,8 @@ class Listing:
         dated.sort(key=lambda file: file.named, reverse=True)
         oldest = ""
         for file in dated:
+            if filters.until and file.named > filters.until:
+                continue  # all of its entries are of that day
             if file.named < max(oldest, filters.since):
                 break
             found += self._of_file(file, filters)
@@ -96,7 +97,7 @@ class Listing:
                 files[named] += 1
                 sizes[named] += state.size
                 continue
-            found = self._of_file(_Dated(state, self._changed(state), named), NO_FILTERS)
+            found = self._of_file(_Dated(state, named), NO_FILTERS)
             files.update({entry.day for _, entry in found})
             for _, entry in found:
                 sizes[entry.day] += len(entry.text.encode("utf-8", "replace"))
@@ -104,7 +105,8 @@ class Listing:
 
     def _of_file(self, file: _Dated, filters: Filters) -> list[tuple[datetime, MemoryEntry]]:
         """Return the entries of a file that may be among the newest, with its last change."""
-        changed_day = min(file.changed.date().isoformat(), self.today)
+        changed = self._changed(file.state)
+        changed_day = min(changed.date().isoformat(), self.today)
         kept, undated = list[tuple[datetime, MemoryEntry]](), 0
         for entry in reversed(self._entries(file.state) or ()):
             day = file.named or entry.day
@@ -114,7 +116,7 @@ class Listing:
                 continue
             day = day if is_dated else changed_day
             if (filters.since or day) <= day <= (filters.until or day):
-                kept.append((file.changed, _entry(file.state.path, entry, day, is_dated)))
+                kept.append((changed, _entry(file.state.path, entry, day, is_dated)))
         return kept
 
     def _memory_files(self) -> list[FileState]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import calendar
 from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
-from itertools import groupby
+from itertools import accumulate, groupby
 from typing import NamedTuple
 
 from starlette.requests import Request
@@ -21,9 +21,11 @@ from clawmark.web.render import page
 
 DAYS_SHOWN = 7
 """Days with entries that are listed at a time."""
-MOST_ENTRIES = 300
+MOST_ENTRIES = 120
 """Entries that are listed at a time; the page of a day lists more."""
-MOST_OF_A_DAY = 1000
+MOST_OF_A_DAY = 250
+MOST_CHARACTERS = 40_000
+"""Characters of entries that are listed at a time, so that a page stays light."""
 LEVELS = 4
 _WEEK = timedelta(days=7)
 
@@ -169,12 +171,18 @@ def _days(memory: Memory, days: Sequence[str], most: int) -> tuple[tuple[ShownDa
     if not days:
         return (), False
     found = memory.recent(most + 1, since=min(days), until=max(days))
-    entries = shown_entries(memory, found[:most])
+    entries = _fitting(shown_entries(memory, found[:most]))
     shown = tuple(
         ShownDay(day, name_of_day(day), tuple(of_day))
         for day, of_day in groupby(entries, lambda entry: entry.day)
     )
-    return shown, len(found) > most
+    return shown, len(found) > len(entries)
+
+
+def _fitting(entries: Sequence[ShownEntry]) -> Sequence[ShownEntry]:
+    """Return the first entries that fit on a page, at least one."""
+    total = accumulate(len(entry.text) for entry in entries)
+    return entries[: max(1, sum(size <= MOST_CHARACTERS for size in total))]
 
 
 def _year(text: str) -> int:
