@@ -42,7 +42,10 @@ function isTyping(target) {
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   if (isTyping(event.target)) {
-    if (event.key === "Escape") event.target.blur();
+    if (event.key === "Escape") {
+      event.target.blur();
+      event.preventDefault(); // Chromium would empty a search field
+    }
     if (event.key === "ArrowDown" && event.target.id === "q") {
       event.target.blur();
       move(1);
