@@ -13,6 +13,8 @@ import pytest
 from hostile import cases, input_bytes, make, needs_maker, remove
 from web_fixtures import WebSite, serve_web
 
+from clawmark import Memory
+
 pytestmark = needs_maker
 
 VIEWS = ("/search?q=project", "/timeline", "/sessions", "/graph", "/as", "/review", "/health")
@@ -58,6 +60,8 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tree]:
         }
     }
     (state / "clawmark.json").write_text(json.dumps(settings), encoding="utf-8")
+    with Memory.open(folder / "workspace", state_dir=state) as memory:
+        memory.sync()
     with serve_web(folder / "workspace", state) as site:
         yield Tree(folder, site, site.cookie())
     remove(folder)
@@ -79,7 +83,7 @@ def addresses(tree: Tree) -> Iterator[str]:
 
 def test_every_file_has_a_page_or_one_sentence_and_no_secret_is_shown(tree: Tree) -> None:
     forbidden = tree.forbidden
-    assert len(forbidden) > 5
+    assert len(forbidden) >= 2
     for address in addresses(tree):
         status, body = tree.get(address)
         assert status in (200, 303, 400, 403, 404), f"{address}: {status}"
@@ -103,7 +107,8 @@ def test_every_hostile_argument_gets_a_page(tree: Tree, corpus: str, address: st
     for name, case in cases(tree.folder, corpus).items():
         if "input" not in case and "input_b64" not in case:
             continue
-        given = quote(input_bytes(case)[:6_000], safe="")
-        status, body = tree.get(address + given)
+        given = input_bytes(case)[:6_000]
+        status, body = tree.get(address + quote(given, safe=""))
         assert status < 500 and "<" in body, f"{name}: {status}"
-        assert not [marker for marker in forbidden if marker in body], name
+        secret = [marker for marker in forbidden if marker.encode() not in given]
+        assert not [marker for marker in secret if marker in body], name

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from clawmark.agent.review.box import ProposalBox
     from clawmark.backends.base import MemoryBackend
     from clawmark.backends.builtin import BuiltinBackend
-    from clawmark.composition.sessions import SessionReport
+    from clawmark.composition.journal_reports import SessionReport
     from clawmark.composition.slot import SlotParts
     from clawmark.config.paths import Places
     from clawmark.config.schema import Settings
@@ -212,9 +212,7 @@ class Upkeep:
     def session(self, name: str) -> SessionReport:
         """Return one session: its messages, what it took from the memory, and what was written to
         the memory from it; `name` as for `transcript`."""
-        report: SessionReport = import_module("clawmark.composition.sessions").report_session(
-            self, name
-        )
+        report: SessionReport = _journal_functions().report_session(self, name)
         return report
 
     @property

@@ -68,6 +68,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebSite]:
 @pytest.fixture
 def visit(site: WebSite, browser_page: Any) -> Any:
     """Open a page and look for everything that a note must not do."""
+    browser_page.set_default_timeout(120_000)  # a busy machine
     browser_page.on("dialog", lambda dialog: pytest.fail(f"a dialog: {dialog.message}"))
     browser_page.goto(site.first_address)
 
