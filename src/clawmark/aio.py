@@ -357,6 +357,7 @@ class AsyncMemory:
     origins = _awaited(Memory.origins)
     sessions = _awaited(Memory.sessions)
     transcript = _awaited(Memory.transcript)
+    session = _awaited(Memory.session)
     status = _awaited(Memory.status)
     probe = _awaited(Memory.probe)
     doctor = _awaited(Memory.doctor)

@@ -1,4 +1,4 @@
-"""Read the journal for people: the log, and what is wrong with it."""
+"""Read the journal for people: the log, what sessions took and wrote, and what is wrong with it."""
 
 from __future__ import annotations
 
@@ -42,8 +42,13 @@ def read_log(
             found.append(record)
             if len(found) == count:
                 break
-    texts = {path: _texts(workspace, path) for path in {record.path for record in found}}
-    return tuple(LogEntry(one, _left(one, texts[one.path])) for one in found)
+    return with_texts(workspace, found)
+
+
+def with_texts(workspace: Workspace, records: Sequence[JournalRecord]) -> tuple[LogEntry, ...]:
+    """Return records with those of their entries that are still in the files."""
+    texts = {path: _texts(workspace, path) for path in {record.path for record in records}}
+    return tuple(LogEntry(one, _left(one, texts[one.path])) for one in records)
 
 
 def _left(record: JournalRecord, texts: Mapping[str, str]) -> tuple[str, ...]:

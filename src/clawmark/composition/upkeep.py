@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from clawmark.agent.review.box import ProposalBox
     from clawmark.backends.base import MemoryBackend
     from clawmark.backends.builtin import BuiltinBackend
+    from clawmark.composition.journal_reports import SessionReport
     from clawmark.composition.slot import SlotParts
     from clawmark.config.paths import Places
     from clawmark.config.schema import Settings
@@ -198,7 +199,7 @@ class Upkeep:
         flushed, _ = agent_parts.flush_times(self.places)
         return tuple(
             one._replace(flush=flushed.get(os.path.basename(one.path)))
-            for one in list_transcripts(self._parts, self._transcripts())
+            for one in list_transcripts(self._parts, self.transcript_files)
         )
 
     def transcript(self, name: str) -> tuple[str, tuple[TranscriptMessage, ...]]:
@@ -207,9 +208,17 @@ class Upkeep:
         `name` is its path, its file name or the beginning of that."""
         from clawmark.engine.maintenance.transcripts import read_transcript
 
-        return read_transcript(self._transcripts(), name)
+        return read_transcript(self.transcript_files, name)
 
-    def _transcripts(self) -> TranscriptFiles:
+    def session(self, name: str) -> SessionReport:
+        """Return one session: its messages, what it took from the memory, and what was written to
+        the memory from it; `name` as for `transcript`."""
+        report: SessionReport = _journal_functions().report_session(self, name)
+        return report
+
+    @property
+    def transcript_files(self) -> TranscriptFiles:
+        """The agent's transcripts as files, whether or not they are searched."""
         return self.workspace.sessions or composition.open_sessions(self.places, self.settings)
 
     def plan_forget(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -12,6 +14,19 @@ from clawmark.config.paths import Places
 if TYPE_CHECKING:
     from clawmark.memory import Memory
     from clawmark.model.values import Found
+
+
+_is_counted = ContextVar("is_counted", default=True)
+
+
+@contextmanager
+def not_counted() -> Iterator[None]:
+    """Call tools without counting: a person looks at what an agent would be given."""
+    token = _is_counted.set(False)
+    try:
+        yield
+    finally:
+        _is_counted.reset(token)
 
 
 def usage_file(places: Places) -> str:
@@ -24,6 +39,8 @@ def counting_search(memory: Memory) -> Callable[..., Found]:
 
     def search(text: str, **options: object) -> Found:
         found = memory.search(text, **options)  # type: ignore[arg-type]
+        if not _is_counted.get():
+            return found
         # Imported late: a hook that calls no tool does not need it.
         usage = import_module("clawmark.agent.consolidation.usage")
         counts = usage.UsageCounts(usage_file(memory.places))

@@ -31,16 +31,32 @@ from clawmark.web.pages import (
     edit,
     file,
     forget,
+    graph,
     health,
     history,
     review,
     search,
+    sessions,
     timeline,
+    view_as,
     why_not,
 )
 from clawmark.web.render import STATIC_FOLDER, Problem, page
 
-PAGES = (search, why_not, timeline, file, edit, history, forget, review, health)
+PAGES = (
+    search,
+    why_not,
+    timeline,
+    file,
+    edit,
+    history,
+    forget,
+    sessions,
+    review,
+    graph,
+    view_as,
+    health,
+)
 """The modules of the views; each has `routes`."""
 STATUS = (
     (FileMissing, 404),

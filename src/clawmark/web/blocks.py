@@ -49,7 +49,8 @@ def split_blocks(text: str, first_line: int = 1) -> list[Block]:
 def _starts(text: str) -> list[int]:
     """Return the lines on which the outermost blocks and list items begin, counted from 0."""
     starts, is_in_list = list[int](), False
-    for token in _PARSER.parse(text):
+    # A carriage return alone ends a line for the parser, but not for citations.
+    for token in _PARSER.parse(text.replace("\r", " ")):
         if token.level == 0:
             is_in_list = token.type in _LISTS
         if token.map is not None and token.nesting >= 0:

@@ -21,7 +21,7 @@ from clawmark.workspace.daily import daily_path
 READING = ("memory_search", "memory_get")
 """Tools whose results are memory; hosts prefix the names (`mcp__clawmark__memory_search`)."""
 _MEMORY = (*READING, "memory_append", "memory_forget", "memory_status")
-_CALLS = (
+CALLS = (
     "toolCall",
     "tool_use",
     "server_tool_use",
@@ -71,7 +71,7 @@ def read_tool_use(transcript: str, since: int) -> ToolUse:
     for call in _calls(transcript, since):
         name = str(call.get("name") or "")
         if name.endswith(READING):
-            called.update(_ids(call))
+            called.update(ids_of(call))
         used_tools |= not name.endswith(_MEMORY)
     for line in lines_backwards(transcript, since):
         if "recalled memory" in line or "toolName" in line or any(one in line for one in called):
@@ -87,48 +87,50 @@ def uses_other_tools(transcript: str) -> bool:
 def _calls(transcript: str, since: int) -> Iterator[dict[str, object]]:
     """Yield the tool calls of a transcript."""
     for line in lines_backwards(transcript, since):
-        if any(word in line for word in _CALLS):
-            yield from (one for one in _objects(parse_line(line)) if one.get("type") in _CALLS)
+        if any(word in line for word in CALLS):
+            yield from (one for one in objects_in(parse_line(line)) if one.get("type") in CALLS)
 
 
 def _recalled_on(record: dict[str, object], called: set[str]) -> Iterator[str]:
     """Yield the texts of a record that came from the memory: results of its tools, and blocks."""
-    for one in _objects(record):
-        is_result = one.get("type") not in _CALLS and bool(called.intersection(_ids(one)))
+    for one in objects_in(record):
+        is_result = one.get("type") not in CALLS and bool(called.intersection(ids_of(one)))
         if is_result or str(one.get("toolName") or "").endswith(READING):
-            yield from _strings(one)
-    for text in _strings(record):
+            yield from strings_in(one)
+    for text in strings_in(record):
         yield from recalled_blocks(text)
 
 
-def _ids(record: dict[str, object]) -> list[str]:
+def ids_of(record: dict[str, object]) -> list[str]:
+    """Return the ids by which a call and its result belong together."""
     return [value for name in _IDS if isinstance(value := record.get(name), str) and value]
 
 
-def _objects(value: object) -> Iterator[dict[str, object]]:
+def objects_in(value: object) -> Iterator[dict[str, object]]:
     """Yield an object and every object inside it."""
     if isinstance(value, dict):
         yield value
         value = list(value.values())
     if isinstance(value, list):
         for one in value:
-            yield from _objects(one)
+            yield from objects_in(one)
 
 
-def _strings(value: object) -> Iterator[str]:
+def strings_in(value: object) -> Iterator[str]:
     """Yield every text inside a value, also inside a text that is JSON."""
     if isinstance(value, str):
-        inner = _parsed(value)
+        inner = parsed_json(value)
         if inner is None:
             yield value
         else:
-            yield from _strings(inner)
+            yield from strings_in(inner)
     elif isinstance(value, dict | list):
         for one in value.values() if isinstance(value, dict) else value:
-            yield from _strings(one)
+            yield from strings_in(one)
 
 
-def _parsed(text: str) -> object:
+def parsed_json(text: str) -> object:
+    """Return the object or list that a text is as JSON; None if it is other text."""
     if not text.lstrip().startswith(("{", "[")):
         return None
     try:

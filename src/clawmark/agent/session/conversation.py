@@ -42,6 +42,7 @@ from clawmark.agent.notes.session_note import (
 from clawmark.agent.plugins.base import FlushPolicy
 from clawmark.agent.plugins.lifecycle import SessionHooks
 from clawmark.agent.prompt.trust_gate import LABELS_ONLY, TrustGate
+from clawmark.agent.session.memory_use import recalled_record
 from clawmark.agent.session.session import (
     Fields,
     Rollover,
@@ -197,6 +198,8 @@ class Conversation:
         line = self._transcript(entry).add_message("user", message)
         self.parts.store.update(self.session_key, updated_at=self._now_ms())
         recalled = self._recalled(message)
+        if recalled:
+            self._transcript(entry).add_record("custom", recalled_record(recalled))
         limit = compaction_threshold(self.parts.models.window, self.parts.flush)
         return turn._replace(
             message=message,

@@ -1,0 +1,88 @@
+"""The hostile workspace on the web page: every view and every case gets a page, and no secret."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+import pytest
+from hostile import cases, input_bytes, make, needs_maker, remove
+from web_fixtures import WebSite, serve_web
+
+from clawmark import Memory
+
+pytestmark = needs_maker
+
+VIEWS = ("/search?q=project", "/timeline", "/sessions", "/graph", "/as", "/review", "/health")
+
+
+class Tree(NamedTuple):
+    """The hostile tree and its web page."""
+
+    folder: Path
+    site: WebSite
+    cookie: str
+
+    def get(self, path: str) -> tuple[int, str]:
+        answer = self.site.request("GET", path, {"cookie": self.cookie})
+        return answer.status, answer.body
+
+    @property
+    def items(self) -> list[dict[str, Any]]:
+        text = (self.folder / "manifest.json").read_text(encoding="utf-8")
+        found: list[dict[str, Any]] = json.loads(text)["items"]
+        return found
+
+    @property
+    def forbidden(self) -> list[str]:
+        """Markers of files that must never be shown; a hard link is a file of the memory."""
+        manifest = json.loads((self.folder / "manifest.json").read_text(encoding="utf-8"))
+        never = [one["marker"] for one in self.items if one["expect"] == "never"]
+        canaries = manifest["canaries"]
+        secret = {*never, canaries["outside"], canaries["other"]} - {canaries["hardlink"], ""}
+        return [one for one in secret if one]
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tree]:
+    folder = make(tmp_path_factory.mktemp("hostile") / "tree")
+    state = folder.parent / "state"
+    state.mkdir(mode=0o700)
+    settings = {
+        "memorySearch": {
+            "provider": "none",
+            "sources": ["memory", "sessions"],
+            "sessions": {"paths": [str(folder / "sessions" / "main")]},
+        }
+    }
+    (state / "clawmark.json").write_text(json.dumps(settings), encoding="utf-8")
+    with Memory.open(folder / "workspace", state_dir=state) as memory:
+        memory.sync()
+    with serve_web(folder / "workspace", state) as site:
+        yield Tree(folder, site, site.cookie())
+    remove(folder)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_every_view_answers_and_shows_no_secret(tree: Tree, view: str) -> None:
+    status, body = tree.get(view)
+    assert status == 200 and "<main" in body
+    assert not [marker for marker in tree.forbidden if marker in body]
+
+
+@pytest.mark.parametrize(
+    ("corpus", "address"), [("queries", "/search?q="), ("get_paths", "/file/")]
+)
+def test_every_hostile_argument_gets_a_page(tree: Tree, corpus: str, address: str) -> None:
+    forbidden = tree.forbidden
+    for name, case in cases(tree.folder, corpus).items():
+        if "input" not in case and "input_b64" not in case:
+            continue
+        given = input_bytes(case)[:6_000]
+        status, body = tree.get(address + quote(given, safe=""))
+        assert status < 500 and "<" in body, f"{name}: {status}"
+        secret = [marker for marker in forbidden if marker.encode() not in given]
+        assert not [marker for marker in secret if marker in body], name
