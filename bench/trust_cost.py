@@ -131,7 +131,7 @@ def import_ms(folder: Path) -> float:
         "import time\n"
         "import clawmark.memory, clawmark.workspace.write, clawmark.text.write_check\n"
         "started = time.process_time()\n"
-        "import clawmark.composition.records, clawmark.workspace.recording\n"
+        "import clawmark.composition.history.records, clawmark.workspace.recording\n"
         "print((time.process_time() - started) * 1000)\n"
     )
     command = [sys.executable, "-c", script]

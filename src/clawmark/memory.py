@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from clawmark.agent.tools import Tool
     from clawmark.agent.tools.gate import Refusal
     from clawmark.backends.watching import Watching
-    from clawmark.composition.as_of import EarlierMemory
+    from clawmark.composition.history.as_of import EarlierMemory
     from clawmark.composition.slot import SlotParts
     from clawmark.model import reports
     from clawmark.model.documents import Excerpt, Written
@@ -200,7 +200,7 @@ class Memory(Upkeep):
 
     def _at(self, as_of: str) -> EarlierMemory:
         # Only searches of an earlier day import it.
-        made: EarlierMemory = import_module("clawmark.composition.as_of").EarlierMemory(
+        made: EarlierMemory = import_module("clawmark.composition.history.as_of").EarlierMemory(
             self, self._parts, as_of
         )
         return made

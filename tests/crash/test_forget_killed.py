@@ -30,7 +30,7 @@ import os, signal, sys
 sys.path.insert(0, sys.argv[1])
 from pathlib import Path
 from forget_scene import open_memory
-import clawmark.composition.forget
+import clawmark.composition.history.forget
 from clawmark.agent.forget import run
 from clawmark.store.sqlite.store import SqliteStore
 

@@ -16,7 +16,7 @@ from commands import Place, new_place, says_one_clear_thing
 from clawmark import Memory
 from clawmark.agent.consolidation.run import MOST_CHANGES, ConsolidationReport
 from clawmark.agent.review.box import ProposalBox
-from clawmark.composition.consolidation import make_consolidation
+from clawmark.composition.history.consolidation import make_consolidation
 from clawmark.model.provenance import Origin
 from clawmark.testing import ScriptedCompleter
 from clawmark.workspace.sample import write_sample

@@ -28,7 +28,7 @@ from clawmark.agent.heartbeat.state import HeartbeatState, load_state, save_stat
 from clawmark.agent.review.box import ProposalBox
 from clawmark.agent.review.hunks import Hunk, appended_hunk, hunk_hash
 from clawmark.composition.heartbeat import heartbeat_file
-from clawmark.composition.records import as_of_folder
+from clawmark.composition.history.records import as_of_folder
 from clawmark.history.journal import entry_hash
 from clawmark.model.errors import ClawmarkError, NothingToUndo
 from clawmark.model.provenance import Origin

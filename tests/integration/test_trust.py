@@ -15,7 +15,7 @@ from clawmark.agent.notes.session_note import Noted
 from clawmark.agent.plugins.lifecycle import fenced
 from clawmark.agent.prompt.recall import parse_block, recall_block
 from clawmark.agent.session.conversation import Conversation
-from clawmark.composition.trust import make_gate
+from clawmark.composition.history.trust import make_gate
 from clawmark.model.provenance import Origin
 from clawmark.testing import HashingEmbedder, ScriptedCompleter
 from clawmark.testing.red_team import RedTeam

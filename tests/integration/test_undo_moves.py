@@ -10,7 +10,7 @@ from commands import Place, new_place, says_one_clear_thing
 from clawmark import Memory
 from clawmark.adapters.memories import BY_AGENT, Memories
 from clawmark.agent.review.hunks import appended_hunk
-from clawmark.composition.records import make_journal
+from clawmark.composition.history.records import make_journal
 from clawmark.model.errors import NothingToUndo
 from clawmark.model.provenance import Origin
 from clawmark.workspace.write import describe_entry

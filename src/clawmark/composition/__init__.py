@@ -145,7 +145,7 @@ def make_journal(
 ) -> Journal:
     """Return the journal of an agent's writes."""
     # Imported here: a search writes nothing.
-    records = import_module("clawmark.composition.records")
+    records = import_module("clawmark.composition.history.records")
     made: Journal = records.make_journal(places, settings, clock)
     return made
 
@@ -165,7 +165,7 @@ def make_recorder(
 ) -> VersionRecorder | None:
     """Return what records the versions of a workspace; None if that is switched off."""
     # Imported here: a search records nothing.
-    versions = import_module("clawmark.composition.versions")
+    versions = import_module("clawmark.composition.history.versions")
     made: VersionRecorder | None = versions.make_recorder(places, settings, workspace)
     return made
 
@@ -193,7 +193,7 @@ def open_history(
 ) -> WorkspaceHistory:
     """Return the versions of a workspace, for `Memory.history`."""
     # Imported here: a search does without it.
-    versions = import_module("clawmark.composition.versions")
+    versions = import_module("clawmark.composition.history.versions")
     made: WorkspaceHistory = versions.make_workspace_history(places, settings, workspace, now)
     return made
 
@@ -201,7 +201,7 @@ def open_history(
 def history_findings(places: Places, settings: Settings, *, fix: bool) -> list[Finding]:
     """Report what is wrong with the history of a workspace, for `clawmark doctor`."""
     # Imported here: only `doctor` needs it.
-    versions = import_module("clawmark.composition.versions")
+    versions = import_module("clawmark.composition.history.versions")
     found: list[Finding] = versions.history_findings(places, settings, fix=fix)
     return found
 
@@ -215,7 +215,7 @@ def _record_found(
 
     def record(files: Sequence[tuple[str, str]]) -> None:
         # Imported here: most searches find nothing changed.
-        records = import_module("clawmark.composition.records")
+        records = import_module("clawmark.composition.history.records")
         if time.monotonic() - settled[0] > 60:
             records.record_outcomes(workspace, journal())
             settled[0] = time.monotonic()
@@ -227,7 +227,7 @@ def _record_found(
 def _write_review(places: Places, settings: Settings, workspace: Workspace) -> WriteReview:
     """Return what keeps the writes of agents for the user's decision."""
     # Imported here: a search writes nothing.
-    parts = import_module("clawmark.composition.review")
+    parts = import_module("clawmark.composition.history.review")
     made: WriteReview = parts.make_write_review(places, settings, workspace)
     return made
 

@@ -46,7 +46,7 @@ def make_notebook(memory: Memory) -> Notebook:
 
 def trust_gate(memory: Memory) -> TrustGate:
     """Return what decides which entries may be put into a prompt unasked."""
-    gate: TrustGate = import_module("clawmark.composition.trust").make_gate(memory)
+    gate: TrustGate = import_module("clawmark.composition.history.trust").make_gate(memory)
     return gate
 
 

@@ -11,8 +11,8 @@ from clawmark.agent.models.completer import Completer
 from clawmark.agent.prompt.context import ContextReader
 from clawmark.agent.session.setup import needed_model
 from clawmark.composition import redactor_of
-from clawmark.composition.consolidation import consolidate_if_due
-from clawmark.composition.trust import make_gate
+from clawmark.composition.history.consolidation import consolidate_if_due
+from clawmark.composition.history.trust import make_gate
 
 if TYPE_CHECKING:
     from clawmark.config.paths import Places

@@ -20,7 +20,7 @@ from clawmark.agent.plugins.slot import MemorySlot, list_plugins, open_slot
 from clawmark.agent.tools.memory_forget import Forgetter
 from clawmark.composition import redactor_of
 from clawmark.composition.agent import search_scope, session_access
-from clawmark.composition.trust import make_gate
+from clawmark.composition.history.trust import make_gate
 from clawmark.composition.usage import counting_search
 from clawmark.config.schema.plugins import MEMORY_CORE
 from clawmark.model.reports import Finding, PluginReport, Status
@@ -152,7 +152,7 @@ def make_forgetter(memory: Memory) -> Forgetter:
 
     def functions() -> ModuleType:
         # Imported when it is used: listing the tools does not need it.
-        return import_module("clawmark.composition.forget")
+        return import_module("clawmark.composition.history.forget")
 
     return Forgetter(
         find=lambda text: functions().find_own(memory._forget_parts(), text),

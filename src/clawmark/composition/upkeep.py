@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from clawmark.agent.review.box import ProposalBox
     from clawmark.backends.base import MemoryBackend
     from clawmark.backends.builtin import BuiltinBackend
-    from clawmark.composition.journal_reports import SessionReport
+    from clawmark.composition.history.session_reports import SessionReport
     from clawmark.composition.slot import SlotParts
     from clawmark.config.paths import Places
     from clawmark.config.schema import Settings
@@ -134,7 +134,7 @@ class Upkeep:
 
     def entry_origins(self, entries: Sequence[MemoryEntry]) -> tuple[EntryOrigin, ...]:
         """Return whose words each entry has, and the write it came from."""
-        module = import_module("clawmark.composition.trust")  # a search does not need it
+        module = import_module("clawmark.composition.history.trust")  # a search does not need it
         found: tuple[EntryOrigin, ...] = module.find_origins(self, entries)
         return found
 
@@ -164,7 +164,10 @@ class Upkeep:
     def origins(self, hits: Iterable[Hit]) -> tuple[Provenance | None, ...]:
         """Return where each hit came from; None if it is not text of a memory file, or if the
         journal cannot be read."""
-        records = import_module("clawmark.composition.records")  # not needed by most searches
+        # Imported late: most searches do not need it.
+        records = import_module(
+            "clawmark.composition.history.records"
+        )  # not needed by most searches
         found: tuple[Provenance | None, ...] = records.origins_of(
             self.workspace, self.journal, hits
         )
@@ -188,7 +191,7 @@ class Upkeep:
     def with_replaced(self, found: Found) -> Found:
         """Return an answer whose hits have what their lines replaced: "now B, was A until …"."""
         # Only `--explain` and callers that ask for it import the history.
-        add_replaced = import_module("clawmark.composition.as_of").add_replaced
+        add_replaced = import_module("clawmark.composition.history.as_of").add_replaced
         hits: tuple[Hit, ...] = add_replaced(self, self._parts, found)
         return found._replace(hits=hits)
 
@@ -213,7 +216,8 @@ class Upkeep:
     def session(self, name: str) -> SessionReport:
         """Return one session: its messages, what it took from the memory, and what was written to
         the memory from it; `name` as for `transcript`."""
-        report: SessionReport = _journal_functions().report_session(self, name)
+        module = import_module("clawmark.composition.history.session_reports")
+        report: SessionReport = module.report_session(self, name)
         return report
 
     @property
@@ -470,18 +474,18 @@ class Upkeep:
 
 def _forget_functions() -> ModuleType:
     """Return the module of forgetting."""
-    return import_module("clawmark.composition.forget")
+    return import_module("clawmark.composition.history.forget")
 
 
 def _journal_functions() -> ModuleType:
     """Return the module that reports on the journal, which a search does not need."""
-    return import_module("clawmark.composition.journal_reports")
+    return import_module("clawmark.composition.history.journal_reports")
 
 
 def _consolidation() -> ModuleType:
     """Return the module of consolidation."""
     # Imported late: a cold search does not need it.
-    return import_module("clawmark.composition.consolidation")
+    return import_module("clawmark.composition.history.consolidation")
 
 
 def _source_functions() -> ModuleType:
@@ -493,7 +497,7 @@ def _source_functions() -> ModuleType:
 
 def _review_functions() -> ModuleType:
     """Return the module that opens proposals."""
-    return import_module("clawmark.composition.review")
+    return import_module("clawmark.composition.history.review")
 
 
 def _log_findings(state_dir: str, level: str) -> list[reports.Finding]:

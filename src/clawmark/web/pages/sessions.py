@@ -11,7 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from clawmark.agent.session.memory_use import MemoryUse
-from clawmark.composition.journal_reports import SessionReport, known_sessions
+from clawmark.composition.history.session_reports import SessionReport, known_sessions
 from clawmark.memory import Memory
 from clawmark.model.errors import WorkspaceError
 from clawmark.model.provenance import LogEntry

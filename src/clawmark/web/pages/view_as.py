@@ -14,7 +14,7 @@ from starlette.routing import Route
 from clawmark.agent.tools.base import Tool, render
 from clawmark.agent.tools.policy import Access
 from clawmark.composition.agent import session_access
-from clawmark.composition.journal_reports import known_sessions
+from clawmark.composition.history.session_reports import known_sessions
 from clawmark.composition.usage import not_counted
 from clawmark.memory import Memory
 from clawmark.model.errors import ClawmarkError

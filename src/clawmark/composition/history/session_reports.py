@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from clawmark.agent.session.memory_use import MemoryUse, find_memory_uses
 from clawmark.agent.session.session import SessionEntry, SessionStore
-from clawmark.composition.journal_reports import with_texts
+from clawmark.composition.history.journal_reports import with_texts
 from clawmark.model.errors import ClawmarkError
 from clawmark.model.provenance import JournalRecord, LogEntry
 from clawmark.text.transcripts.records import TranscriptMessage

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
-from clawmark.composition.records import JOURNAL_FACT, accept_journal
+from clawmark.composition.history.records import JOURNAL_FACT, accept_journal
 from clawmark.engine.maintenance.listing import matcher
 from clawmark.engine.parts import IndexParts
 from clawmark.history.journal import Journal, entry_hash

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from clawmark.backends.as_of.files import open_version
 from clawmark.backends.as_of.index import AsOfIndexes
 from clawmark.composition import history_folder
-from clawmark.composition.records import as_of_folder
+from clawmark.composition.history.records import as_of_folder
 from clawmark.history.history import History, missing_history
 from clawmark.history.replaced import Text, replacements
 from clawmark.history.repository import Version

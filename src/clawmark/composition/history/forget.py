@@ -20,7 +20,7 @@ from clawmark.backends.lancedb.table import MemoryTable
 from clawmark.backends.qmd.erase import erase as erase_qmd
 from clawmark.composition import history_folder, make_tombstones
 from clawmark.composition.heartbeat import heartbeat_file
-from clawmark.composition.records import as_of_folder, make_journal
+from clawmark.composition.history.records import as_of_folder, make_journal
 from clawmark.composition.usage import usage_file
 from clawmark.embed.services.remote import RemoteEmbedder
 from clawmark.history.history import History

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from clawmark.composition import event_counts, history_folder
-from clawmark.composition.records import as_of_folder, make_journal
+from clawmark.composition.history.records import as_of_folder, make_journal
 from clawmark.config.paths import Places
 from clawmark.config.schema import Settings
 from clawmark.engine.versions.recorder import VersionRecorder, set_aside

@@ -1,0 +1,1 @@
+"""Journal, versions, trust, review and forgetting: built from the settings, and reported."""
