@@ -165,9 +165,7 @@ class Upkeep:
         """Return where each hit came from; None if it is not text of a memory file, or if the
         journal cannot be read."""
         # Imported late: most searches do not need it.
-        records = import_module(
-            "clawmark.composition.history.records"
-        )  # not needed by most searches
+        records = import_module("clawmark.composition.history.records")
         found: tuple[Provenance | None, ...] = records.origins_of(
             self.workspace, self.journal, hits
         )
