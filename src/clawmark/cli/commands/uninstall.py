@@ -75,7 +75,7 @@ def _say_plan(plan: UninstallPlan) -> None:
         say(paint("Will be removed", "bold"))
     for connection in plan.connections:
         for edit in connection.edits:
-            _say_item(edit.file, f"entries of clawmark ({connection.name})")
+            _say_item(edit.file, f"entries for {connection.name}")
     for one in plan.removals:
         _say_item(one.path, one.what)
     for heading, sentences in (
@@ -93,7 +93,7 @@ def _say_item(path: str, what: str) -> None:
 
 def _say_sentences(sentences: Sequence[str]) -> None:
     for sentence in sentences:
-        first, *rest = wrap(one_line(sentence), columns() - 4)
+        first, *rest = wrap(one_line(short_path(sentence)), columns() - 4)
         say("\n    ".join((f"  {first}", *rest)))
 
 
