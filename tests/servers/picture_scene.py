@@ -1,5 +1,6 @@
-"""The memory that the pictures of the docs show: the notes of the demo, with what a few weeks of use
-add to them, such as entries of an agent, edits, a proposal and conversations."""
+"""The memory that the pictures of the docs show: the notes of the demo, and what their use adds.
+
+That is entries of an agent, edits, a proposal and conversations."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ TOPICS = {
     "USER.md": "# User\n\nInes Carvalho, Bergen. Call her Ines.\n",
     "AGENTS.md": "# Rules\n\nShort answers first, reasons after.\n",
     "memory/printing.md": (
-        "# Printing plans for doors\n\nAmélie starts on it; see [[Schools]] and [[Two teachers]].\n\n"
+        "# Printing plans for doors\n\nAmélie does it; see [[Schools]] and [[Two teachers]].\n\n"
         "- One page for each door, in black and white.\n- Ghent has eleven layers of tape.\n"
     ),
     "memory/schools.md": (
@@ -87,10 +88,10 @@ def _edit(memory: Memory) -> None:
 def _propose(memory: Memory) -> None:
     page = memory.workspace.read_exact("MEMORY.md")
     assert page is not None
-    cited = (memory.now().date() - timedelta(days=1)).isoformat()
+    cited = (memory.now().date() - timedelta(days=2)).isoformat()
     agreed = "- Restore drill every month;"
     new = page.text.replace(agreed, "- Restore drill every month, next by Tomasz alone;")
-    because = Because("Tomasz does the next drill without help.", (f"memory/{cited}.md#L3-L4",))
+    because = Because("Tomasz does the next drill without help.", (f"memory/{cited}.md#L15",))
     hunks = make_hunks("MEMORY.md", page.text, new, lambda _: because)
     more = appended_hunk(
         "MEMORY.md",
@@ -104,7 +105,9 @@ def _talk(memory: Memory) -> None:
     """Have a private conversation that searches and notes something, and one in a group."""
     talk = memory.conversation(MAIN, append=True, recall=True)
     talk.start()
-    talk.on_user("Which foods are unsafe for me, and who looks after Biscuit in December?")
+    talk.on_user("Which foods are unsafe due to an allergy?")
+    talk.on_usage(500, reply="Cashews and pistachios.")
+    talk.on_user("And who looks after Biscuit in December?")
     search, *_ = memory.tools(MAIN)
     arguments = {"query": "who takes the dog while Ines is in Porto"}
     call = {"type": "toolCall", "id": "c1", "name": "memory_search", "arguments": arguments}
@@ -114,9 +117,7 @@ def _talk(memory: Memory) -> None:
     talk.record("message", {"message": {**answer, "content": content}})
     append = next(tool for tool in memory.tools(MAIN, append=True) if tool.name == "memory_append")
     append.call({"text": "Remind Ines on 2026-12-07 to bring smoked salmon to the Eides."})
-    talk.on_usage(
-        900, reply="Cashews and pistachios. The Eides take Biscuit; they are paid in smoked salmon."
-    )
+    talk.on_usage(900, reply="The Eides take him, for smoked salmon. I will remind you.")
     group = memory.conversation(GROUP, host_options=HostOptions(chat_type="group"))
     group.start()
     group.on_user("Is there a lesson on Thursday?")

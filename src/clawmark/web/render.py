@@ -84,6 +84,12 @@ def show_rejection(scope: Scope, rejection: Rejection) -> tuple[str, bytes]:
     return HTML, text.encode("utf-8", "replace")
 
 
+def with_home(text: str) -> str:
+    """Return a sentence with the home folder of its paths as `~`."""
+    home = os.path.expanduser("~").rstrip("/")
+    return text.replace(f"{home}/", "~/") if home else text
+
+
 @cache
 def environment() -> Environment:
     """Return the environment of the templates; it is made once."""
@@ -104,6 +110,7 @@ def environment() -> Environment:
         "markdown": render_markdown,
         "block_html": render_block,
         "path_quote": quote_path,
+        "home_path": with_home,
         "percent": lambda share: round(100 * share),
     }
     made.globals["static"] = static_address

@@ -1,6 +1,7 @@
 """The pictures of the docs show the web page as it is: every view is opened in a real browser.
 
-`UPDATE_SCREENSHOTS=1` takes the pictures again and writes them to `docs/images/web` (needs Pillow)."""
+`UPDATE_SCREENSHOTS=1` takes the pictures again and writes them to `docs/images/web`; it needs
+Pillow."""
 
 from __future__ import annotations
 
@@ -30,6 +31,8 @@ class View(NamedTuple):
     shows: str
     click: str = ""
     """Selector of the link that leads to it from the path."""
+    scrolled: int = 0
+    """How far down the picture begins."""
 
 
 QUESTION = "q=How+long+did+the+restore+drill+take%3F"
@@ -44,10 +47,10 @@ VIEWS = {
     "edit": View("/edit/MEMORY.md", "MEMORY.md"),
     "review": View("/review", "next by Tomasz alone", "main a[href^='/review/']"),
     "forget": View("/forget?text=Biscuit", "Memory files"),
-    "sessions": View("/sessions", "Which foods are unsafe for me"),
+    "sessions": View("/sessions", "Which foods are unsafe"),
     "session": View("/sessions", "Taken from the memory", "main a:has-text('Which foods')"),
     "view-as": View(f"/as/{GROUP}?q=Who+takes+Biscuit%3F", "not private"),
-    "graph": View("/graph?at=memory/schools.md", "Schools"),
+    "graph": View("/graph?at=memory/schools.md", "Schools", scrolled=140),
     "health": View("/health", "The index is sound"),
 }
 
@@ -90,7 +93,9 @@ def test_view_of_a_picture_can_be_opened(
         page.locator(view.click).first.click()
     page.locator("main").get_by_text(view.shows).first.wait_for()
     assert page.evaluate("document.documentElement.scrollWidth") <= WIDTH
+    assert "/tmp/" not in page.locator("main").inner_text(), "paths are shown from the home folder"
     if IS_UPDATE:
+        page.evaluate(f"scrollTo(0, {view.scrolled})")
         PICTURES.mkdir(parents=True, exist_ok=True)
         taken = page.screenshot(animations="disabled", caret="hide")
         picture(name, scheme).write_bytes(quantised(taken))
