@@ -196,7 +196,9 @@ def on_terminal(place: Place, keys: str, more: dict[str, str] | None = None) -> 
     """Type each key when the question is there, Ctrl-C as a signal; return the exit code and what
     was shown."""
     ours, theirs = pty.openpty()
-    environment = place.environment({"TERM": "xterm", "COLUMNS": "80", **(more or {})})
+    environment = place.environment(
+        {"TERM": "xterm", "COLORTERM": "", "COLUMNS": "80", **(more or {})}
+    )
     running = subprocess.Popen(
         [*CLAWMARK, "review"], stdin=theirs, stdout=theirs, stderr=theirs, env=environment
     )

@@ -21,10 +21,12 @@ from pathlib import Path
 import pytest
 from commands import CLAWMARK, HANG_SECONDS, Place, new_place
 
+from clawmark.cli.output import FIXED_COLOURS
+
 CAPTURES = Path(__file__).with_name("captures")
 WIDTH = 80
-COLOURS = {"0", "1", "2", "31", "32", "33", "36"}
-"""Bold, dim and colours of the terminal's own scheme, which read well on dark and on light."""
+COLOURS = {"0", "1", "2", *FIXED_COLOURS.values()}
+"""Bold, dim, and colours that read well on dark and on light."""
 COMMANDS = {
     "search": ("search", "who chose PostgreSQL for billing?", "--provider", "none"),
     "search-nothing": ("search", "submarine", "--provider", "none"),

@@ -107,6 +107,12 @@ def short_path(path: str) -> str:
     return plain("~" + path[len(home.rstrip("/")) :] if inside and home not in ("", "/") else path)
 
 
+def short_paths(sentence: str) -> str:
+    """Return a sentence with the home folder of its paths as `~`."""
+    home = os.path.expanduser("~").rstrip("/")
+    return sentence.replace(f"{home}/", "~/") if home else sentence
+
+
 def fitted(text: str, width: int) -> str:
     """Cut a line with an ellipsis if it is too wide; colour codes have no width."""
     pieces = re.split(r"(\x1b\[[0-9;]*m)", text)  # every second piece is a colour code

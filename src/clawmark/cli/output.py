@@ -246,12 +246,22 @@ def is_terminal(stream: TextIO) -> bool:
         return False
 
 
+BASIC_STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
+FIXED_COLOURS = {"red": "38;5;160", "green": "38;5;28", "yellow": "38;5;130", "cyan": "38;5;31"}
+"""Colours of medium lightness, which can be read on a dark and on a light background. The basic
+yellow and cyan of many terminals cannot be read on white."""
+
+
 def paint(text: str, style: str, stream: TextIO | None = None) -> str:
     """Return the text in a style (bold, dim, red, …) if the stream has colours."""
     if not text or os.environ.get("NO_COLOR") or not is_terminal(stream or sys.stdout):
         return text
-    codes = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
-    return f"\x1b[{codes[style]}m{text}\x1b[0m"
+    code = FIXED_COLOURS.get(style) if _has_256_colours() else None
+    return f"\x1b[{code or BASIC_STYLES[style]}m{text}\x1b[0m"
+
+
+def _has_256_colours() -> bool:
+    return bool(os.environ.get("COLORTERM")) or "256color" in os.environ.get("TERM", "")
 
 
 def _write(stream: TextIO, text: str) -> None:

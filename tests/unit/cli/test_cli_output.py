@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 
 import pytest
@@ -110,3 +111,44 @@ def test_a_full_output_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
         output.say("x")
         with pytest.raises(ClawmarkError, match="No space left"):
             output.flush()
+
+
+def luminance(colour: tuple[int, int, int]) -> float:
+    parts = [one / 255 for one in colour]
+    red, green, blue = (
+        one / 12.92 if one <= 0.03928 else ((one + 0.055) / 1.055) ** 2.4 for one in parts
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+@pytest.mark.parametrize("style", output.FIXED_COLOURS)
+@pytest.mark.parametrize("background", [(0, 0, 0), (30, 30, 30), (255, 255, 255), (253, 246, 227)])
+def test_a_colour_can_be_read_on_dark_and_on_light(
+    style: str, background: tuple[int, int, int]
+) -> None:
+    number = int(output.FIXED_COLOURS[style].removeprefix("38;5;")) - 16
+    levels = (0, 95, 135, 175, 215, 255)  # of the 6x6x6 cube of 256 colours
+    colour = (levels[number // 36], levels[number // 6 % 6], levels[number % 6])
+    dark, light = sorted((luminance(colour), luminance(background)))
+    assert (light + 0.05) / (dark + 0.05) >= 3
+
+
+@pytest.mark.parametrize(
+    ("term", "colorterm", "code"),
+    [
+        ("xterm-256color", "", "38;5;31"),
+        ("linux", "", "36"),
+        ("xterm-kitty", "truecolor", "38;5;31"),
+    ],
+)
+def test_terminals_with_few_colours_get_their_own(
+    term: str, colorterm: str, code: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", term)
+    monkeypatch.setenv("COLORTERM", colorterm)
+    assert output.paint("x", "cyan", Terminal()) == f"\x1b[{code}mx\x1b[0m"

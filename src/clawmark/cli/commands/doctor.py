@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from clawmark.cli.arguments import UsageError
 from clawmark.cli.as_json import as_json
-from clawmark.cli.layout import plural, wrap
+from clawmark.cli.layout import plural, short_paths, wrap
 from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import (
     columns,
@@ -122,7 +122,7 @@ def finding_lines(finding: Finding) -> list[str]:
         "problem": ("problem ", "red"),
     }
     mark, colour = ("fixed   ", "green") if finding.fixed else marks[finding.level]
-    lines = [f"{paint(mark, colour)}{place(finding.what)}"]
+    lines = [f"{paint(mark, colour)}{place(short_paths(finding.what))}"]
     if finding.next_step:
         lines.append(f"        {paint('→', 'dim')} {plain(finding.next_step)}")
     if not is_terminal(sys.stdout):
