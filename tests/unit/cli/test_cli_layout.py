@@ -172,3 +172,11 @@ def test_listed_files_and_entries_fit_a_narrow_terminal(width: int) -> None:
     )
     for line in (*ls.listing((file,), width), *recent.entry_lines((entry,), width)):
         assert layout.cells(line) <= width, line
+
+
+def test_paths_in_a_sentence_are_shown_from_the_home_folder(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("HOME", "/home/ann")
+    assert layout.short_paths("The log is /home/ann/a.log.") == "The log is ~/a.log."
+    assert layout.short_paths("The log is /home/anna/a.log.") == "The log is /home/anna/a.log."
