@@ -36,13 +36,7 @@ if TYPE_CHECKING:
     from clawmark.engine.versions.workspace_history import WorkspaceHistory
     from clawmark.history.journal import Journal
     from clawmark.model import reports
-    from clawmark.model.documents import (
-        DayAmount,
-        Excerpt,
-        IndexedFile,
-        MemoryEntry,
-        MemoryFile,
-    )
+    from clawmark.model.documents import DayAmount, Excerpt, IndexedFile, MemoryEntry, MemoryFile
     from clawmark.model.provenance import EntryOrigin, LogEntry, Provenance
     from clawmark.model.sync_report import Progress
     from clawmark.model.values import Found, Hit, Identity, Vector
