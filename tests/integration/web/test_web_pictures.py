@@ -50,7 +50,7 @@ VIEWS = {
     "session": View("/sessions", "Taken from the memory", "main a:has-text('Which foods')"),
     "view-as": View(f"/as/{GROUP}?q=Who+takes+Biscuit%3F", "not private"),
     "graph": View("/graph?at=memory/schools.md", "Schools", scrolled=110),
-    "health": View("/health", "The index is sound"),
+    "health": View("/health", "Nothing is wrong"),
 }
 
 
