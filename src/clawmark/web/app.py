@@ -87,6 +87,8 @@ class Site:
         self.memory = memory
         self.options = options
         self.events = Events()
+        self.is_watched = False
+        """Whether the index is kept up to date without being asked."""
 
     @property
     def workspace(self) -> str:

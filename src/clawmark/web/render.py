@@ -48,11 +48,6 @@ def page(request: Request, name: str, model: object, *, status: int = 200) -> Re
     )
 
 
-def part(request: Request, name: str, model: object) -> Response:
-    """Answer with a template that is a part of a page, for the script that asks for it."""
-    return page(request, name, model)
-
-
 def form(request: Request) -> dict[str, str]:
     """Return the fields of a posted form, whose token has been checked."""
     fields: dict[str, str] = request.state.form
@@ -108,6 +103,12 @@ def environment() -> Environment:
     }
     made.globals["static"] = static_address
     return made
+
+
+def compile_templates() -> None:
+    """Compile all templates, so that the first page does not wait for its own."""
+    for name in environment().list_templates():
+        environment().get_template(name)
 
 
 @cache

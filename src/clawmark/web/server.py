@@ -20,8 +20,8 @@ from clawmark.net.server.listening import bind, listen
 from clawmark.net.server.requests import host_headers
 from clawmark.net.server.token_file import read_token_file
 from clawmark.system.shutdown import shutdown_on_signals
-from clawmark.web.app import Options, make_app
-from clawmark.web.render import show_rejection
+from clawmark.web.app import Options, Site, make_app
+from clawmark.web.render import compile_templates, show_rejection
 from clawmark.web.security import TOKEN, Access, AccessControl, FirstTokens
 
 HOST = "127.0.0.1"
@@ -55,14 +55,15 @@ async def serve(
         first = FirstTokens()
         access = Access(hosts=host_headers(HOST, bound), key=key, port=bound, first=first)
         app = make_app(memory, Options(form_token=access.form_token))
-        if watch:
-            _watch(memory, app.state.site.events.publish)
+        site: Site = app.state.site
+        site.is_watched = watch and _watch(memory, site.events.publish)
         async with app.router.lifespan_context(app):
             listener = await listen(
                 listening, connections, AccessControl(app, access, show_rejection)
             )
             base = f"http://{HOST}:{bound}/?{TOKEN}="
             ready(Addresses(base + first.printed, base + first.make_single_use()))
+            Thread(target=compile_templates, name="clawmark-web-templates", daemon=True).start()
             try:
                 await shutdown.wait()
             finally:
@@ -90,7 +91,12 @@ def _bind(port: int | None) -> socket.socket:
         return bind(HOST, 0)
 
 
-def _watch(memory: Memory, publish: Callable[[WatchEvent], None]) -> None:
-    """Keep the index up to date while pages are open, unless search is switched off."""
-    with suppress(ClawmarkError):
+def _watch(memory: Memory, publish: Callable[[WatchEvent], None]) -> bool:
+    """Keep the index up to date while pages are open, unless search is switched off.
+
+    Return whether changes of files are noticed as they happen."""
+    try:
         memory.watch(publish)
+    except ClawmarkError:
+        return False
+    return memory.settings.memory_search.sync.watch
