@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -29,6 +30,7 @@ FOLDER = os.path.dirname(__file__)
 STATIC_FOLDER = os.path.join(FOLDER, "static")
 HTML = "text/html; charset=utf-8"
 JSON = "application/json"
+_COMMAND = re.compile(r"`([^`\n]+)`")
 
 
 class Problem(NamedTuple):
@@ -96,6 +98,7 @@ def environment() -> Environment:
         "file_address": file_address,
         "citation_address": citation_address,
         "plural": plural,
+        "commands": commands,
         "markdown": render_markdown,
         "block_html": render_block,
         "path_quote": quote_path,
@@ -123,6 +126,11 @@ def plural(number: int, noun: str) -> str:
     if number != 1:
         noun = f"{noun[:-1]}ies" if noun.endswith("ry") else f"{noun}s"
     return f"{number:,} {noun}"
+
+
+def commands(text: str) -> Markup:
+    """Return a sentence whose commands, which stand between backquotes, are set as code."""
+    return Markup(_COMMAND.sub(r"<code>\1</code>", str(escape(visible(text)))))
 
 
 def _show(value: Any) -> Any:

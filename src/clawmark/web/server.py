@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import anyio.to_thread
 
+from clawmark.backends.watching import Watching
 from clawmark.memory import Memory
 from clawmark.model.errors import ClawmarkError
 from clawmark.model.reports import WatchEvent
@@ -56,7 +57,7 @@ async def serve(
         access = Access(hosts=host_headers(HOST, bound), key=key, port=bound, first=first)
         app = make_app(memory, Options(form_token=access.form_token))
         site: Site = app.state.site
-        site.is_watched = watch and _watch(memory, site.events.publish)
+        site.watching = _watch(memory, site.events.publish) if watch else None
         async with app.router.lifespan_context(app):
             listener = await listen(
                 listening, connections, AccessControl(app, access, show_rejection)
@@ -91,12 +92,9 @@ def _bind(port: int | None) -> socket.socket:
         return bind(HOST, 0)
 
 
-def _watch(memory: Memory, publish: Callable[[WatchEvent], None]) -> bool:
-    """Keep the index up to date while pages are open, unless search is switched off.
-
-    Return whether changes of files are noticed as they happen."""
+def _watch(memory: Memory, publish: Callable[[WatchEvent], None]) -> Watching | None:
+    """Keep the index up to date while pages are open, unless search is switched off."""
     try:
-        memory.watch(publish)
+        return memory.watch(publish)
     except ClawmarkError:
-        return False
-    return memory.settings.memory_search.sync.watch
+        return None

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from clawmark.backends.watching import Watching
 from clawmark.memory import Memory
+from clawmark.model.errors import ClawmarkError
 from clawmark.model.provenance import Provenance
 from clawmark.model.values import CandidateStory, Found, Hit, NothingFound, Step, added_source
 from clawmark.web.markdown import file_address
 from clawmark.web.pages.evidence import Line, Sum, lines_of, origin_in_words, sum_up
 from clawmark.web.pages.sessions import session_address
 from clawmark.web.render import page, plural
+
+if TYPE_CHECKING:
+    from clawmark.web.app import Site
 
 MODES = {"hybrid": "hybrid", "fts-only": "keywords only", "vector-only": "vectors only"}
 NEXT_STEPS = {
@@ -74,6 +79,8 @@ class SearchPage(NamedTuple):
     nearest: tuple[ShownHit, ...] = ()
     degraded: str = ""
     summary: str = ""
+    start: str = ""
+    """What to do first, without a query: there are no notes yet, or the index is being built."""
     is_checked: bool = True
     """Whether the disk was looked at first."""
     steps: tuple[Step, ...] = ()
@@ -206,18 +213,33 @@ def asked_of(request: Request) -> Asked:
     )
 
 
+def start_of(memory: Memory, watching: Watching | None) -> str:
+    """Say what to do if the index holds nothing yet; empty if it can be searched."""
+    try:
+        if watching is None or watching.kept().files:
+            return ""
+    except ClawmarkError as error:  # an index that cannot be read: a search replaces it
+        return f"{error.message} The next search rebuilds what can be rebuilt."
+    if files := len(memory.files()):  # the disk is looked at only while the index is empty
+        return f"The index is being built: {plural(files, 'file')}. Parts of it can be found soon."
+    return f"There are no notes yet. {NEXT_STEPS['empty-index']}"
+
+
 def _show(request: Request) -> Response:
-    memory: Memory = request.app.state.site.memory
+    site: Site = request.app.state.site
+    memory = site.memory
     given, asked = request.query_params, asked_of(request)
     if given.get("part") == "results":
         model = search_page(memory, asked, freshen="quick" not in given)
         return page(request, "search_results.html", model)
     # A page shows hits at once, and its script asks again after a look at the disk. "Nothing found"
     # is not said before that look.
-    is_quick = request.app.state.site.is_watched and given.get("format") != "json"
+    is_quick = site.is_watched and given.get("format") != "json"
     model = search_page(memory, asked, freshen=not is_quick)
     if is_quick and not model.hits:
         model = search_page(memory, asked)
+    if not asked.q.strip():
+        model = model._replace(start=start_of(memory, site.watching))
     return page(request, "search.html", model)
 
 
