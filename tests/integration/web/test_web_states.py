@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -27,9 +28,21 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def index(place: Path) -> None:
-    with Memory.open(place / "workspace", state_dir=place / "state", background=False) as memory:
+def index(place: Path, provider: str = "none") -> str:
+    """Index the notes by words only, and return the path of the index."""
+    with Memory.open(
+        place / "workspace", state_dir=place / "state", provider=provider, background=False
+    ) as memory:
         memory.sync()
+        return memory.places.index_path
+
+
+def serve(place: Path, **search: object) -> AbstractContextManager[WebSite]:
+    """Serve the notes; without settings of the search, by words only."""
+    config = place / "config.json"
+    given = {"memorySearch": search or {"provider": "none"}}
+    config.write_text(json.dumps({"agents": {"defaults": given}}))
+    return serve_web(place / "workspace", place / "state", "--config", str(config))
 
 
 @pytest.fixture
@@ -48,12 +61,12 @@ def notes(place: Path) -> Path:
 
 @pytest.fixture
 def site(notes: Path) -> Iterator[WebSite]:
-    with serve_web(notes / "workspace", notes / "state") as made:
+    with serve(notes) as made:
         yield made
 
 
 def test_memory_without_notes_says_how_to_write_the_first_one(place: Path) -> None:
-    with serve_web(place / "workspace", place / "state") as site:
+    with serve(place) as site:
         pages = [site.get(path) for path in ("/search", "/search?q=tea", "/timeline", "/graph")]
     assert [page.status for page in pages] == [200] * 4
     for page in pages:
@@ -62,13 +75,11 @@ def test_memory_without_notes_says_how_to_write_the_first_one(place: Path) -> No
 
 
 def test_page_says_that_the_index_is_being_built(place: Path) -> None:
-    index(place)  # of an empty folder
+    lock = WriteLock(lock_path(index(place)))
     (place / "workspace" / "MEMORY.md").write_text("- The ferry leaves at 7:40.\n")
-    with Memory.open(place / "workspace", state_dir=place / "state", background=False) as memory:
-        lock = WriteLock(lock_path(memory.places.index_path))
     with (
         lock.held(5),  # another process is indexing, and takes its time
-        serve_web(place / "workspace", place / "state") as site,
+        serve(place) as site,
     ):
         start, answer = site.get("/search"), site.get("/search?q=ferry")
     assert "The index is being built: 1 file." in start.body
@@ -79,16 +90,16 @@ def test_page_says_that_the_index_is_being_built(place: Path) -> None:
 def test_search_says_what_still_works_while_the_provider_fails(place: Path) -> None:
     (place / "workspace" / "MEMORY.md").write_text("- The ferry leaves at 7:40.\n")
     with EmbeddingServer(key="sk-test") as server:
-        search = {"provider": "openai", "remote": {"baseUrl": server.url, "apiKey": "sk-test"}}
-        config = place / "config.json"
-        config.write_text(json.dumps({"agents": {"defaults": {"memorySearch": search}}}))
-        server.spoil(500)
-        with serve_web(place / "workspace", place / "state", "--config", str(config)) as site:
-            answer = site.get("/search?q=ferry")
+        remote = {"baseUrl": server.url, "apiKey": "sk-test"}
+        with serve(place, provider="openai", remote=remote) as site:
+            while "due" in site.get("/search?q=ferry&part=results").body:
+                pass  # until the provider has embedded it
+            server.spoil(500)
+            answer = site.get("/search?q=boat+departs")
             probed = site.post("/health", {"action": "probe"})
     assert answer.status == 200
-    assert 'class="hit"' in answer.body and "7:40" in answer.body  # words still find it
     assert 'class="doubt"' in answer.body
+    assert 'class="hit"' in answer.body and "7:40" in answer.body  # the index still answers
     assert "sk-test" not in answer.body + probed.body
     assert "<strong>failed</strong>" in probed.body
 
@@ -96,7 +107,7 @@ def test_search_says_what_still_works_while_the_provider_fails(place: Path) -> N
 def test_damaged_index_is_rebuilt_and_the_page_says_so(notes: Path) -> None:
     (damaged,) = (notes / "state").rglob("*.sqlite")
     damaged.write_bytes(b"not a database" * 1000)
-    with serve_web(notes / "workspace", notes / "state") as site:
+    with serve(notes) as site:
         start, answer = site.get("/search"), site.get("/search?q=ferry")
         again = site.get("/search?q=ferry")
     assert start.status == 200
@@ -111,10 +122,17 @@ def test_file_outside_the_memory_is_refused_with_a_sentence(site: WebSite) -> No
     assert "<h1>" in answer.body and Path("/etc/hostname").read_text().strip() not in answer.body
 
 
-def test_nothing_found_names_the_reason_and_the_nearest_thing(site: WebSite) -> None:
-    answer = site.get("/search?" + urlencode({"q": "ferry zeppelin museum catalogue anvil"}))
-    body = answer.body
-    assert 'class="hit"' in body or "None of these words occur" in body
+def test_words_that_do_not_occur_are_named_as_the_reason(site: WebSite) -> None:
+    answer = site.get("/search?q=zeppelin")
+    assert "None of these words occur in the memory." in answer.body
+    assert "Try other words, or fewer." in answer.body
+
+
+def test_nothing_above_the_threshold_shows_the_nearest_passages(web_site: WebSite) -> None:
+    answer = web_site.get("/search?q=zeppelin")
+    assert "Nothing reaches the minimum score" in answer.body
+    assert "The nearest passages, below the threshold" in answer.body
+    assert 'class="hit"' in answer.body
 
 
 def test_large_note_is_found_and_shown_in_parts_that_stay_light(site: WebSite) -> None:

@@ -62,8 +62,9 @@ on("j", () => move(1));
 on("k", () => move(-1));
 on("Enter", (item, event) => {
   if (event.target.closest("a, button, summary")) return false;
-  if (!item?.dataset.open) return false;
-  location.href = item.dataset.open;
+  const target = item?.dataset.open ?? item?.querySelector("a")?.href;
+  if (!target) return false;
+  location.href = target;
 });
 on("/", () => {
   const field = document.getElementById("q");
