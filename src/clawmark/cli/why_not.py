@@ -10,16 +10,7 @@ from clawmark.cli.layout import table
 from clawmark.cli.output import emit, one_line, paint, place, plain, say
 from clawmark.memory import Memory
 from clawmark.model.values import Factor
-from clawmark.model.why_not import LegRank, WhyNot
-
-NAMES = {
-    "base": "start",
-    "text": "words",
-    "name": "names",
-    "vector": "meaning",
-    "line": "best line",
-    "user": "the user's words",
-}
+from clawmark.model.why_not import FACTOR_NAMES, LegRank, WhyNot
 
 
 def answer(memory: Memory, args: Namespace) -> int:
@@ -71,9 +62,9 @@ def _leg(name: str, leg: LegRank) -> list[tuple[str, ...]]:
 
 def _factor_row(factor: Factor) -> tuple[str, ...]:
     if factor.name == "base":
-        return (f"  {NAMES[factor.name]}", "", "", f"{factor.points:+.2f}")
+        return (f"  {FACTOR_NAMES[factor.name]}", "", "", f"{factor.points:+.2f}")
     return (
-        f"  {NAMES[factor.name]}",
+        f"  {FACTOR_NAMES[factor.name]}",
         f"{factor.value:.2f}",
         f"× {factor.weight:.1f}",
         f"{factor.points:+.2f}",

@@ -17,6 +17,16 @@ Outcome: TypeAlias = Literal[
 ]
 """What became of the passage; `not-merged` was found by a leg, but others had more evidence."""
 
+FACTOR_NAMES = {
+    "base": "start",
+    "text": "words",
+    "name": "names and codes",
+    "vector": "meaning",
+    "line": "best line",
+    "user": "the user's own words",
+}
+"""What people read for the names of factors."""
+
 
 class LegRank(NamedTuple):
     """The rank of a passage in one leg of the search."""

@@ -12,6 +12,7 @@ from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from clawmark.backends.watching import Watching
 from clawmark.memory import Memory
 from clawmark.model.errors import (
     ClawmarkError,
@@ -87,6 +88,13 @@ class Site:
         self.memory = memory
         self.options = options
         self.events = Events()
+        self.watching: Watching | None = None
+        """What keeps the index up to date; None if nothing does."""
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether changes of files are noticed as they happen."""
+        return self.watching is not None and self.memory.settings.memory_search.sync.watch
 
     @property
     def workspace(self) -> str:

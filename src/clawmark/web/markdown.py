@@ -6,6 +6,7 @@ Links lead to web addresses, mail addresses and files of the memory; pictures ar
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Sequence
 from html import escape
 from typing import Any
@@ -13,6 +14,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
+from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 from markupsafe import Markup
@@ -24,6 +26,9 @@ MAX_RENDERED = 200_000
 """Longer texts are shown as they are: laying them out takes seconds."""
 MAX_NESTING = 20
 _WEB = ("http", "https", "mailto")
+_WIKILINK = re.compile(
+    r"\[\[([^\[\]|#\n]{1,200})(?:#[^\[\]|\n]{0,300})?(?:\|([^\[\]\n]{0,300}))?\]\]"
+)
 
 
 def render(text: str, *, path: str = "", first_line: int = 1, anchor: str = "L") -> Markup:
@@ -66,6 +71,11 @@ def quote_path(path: str) -> str:
     """Return the path of a file as a part of an address."""
     # A name may have undecodable bytes, which Python keeps as lone surrogates.
     return quote(path.encode("utf-8", "surrogateescape"), safe="/:")
+
+
+def note_address(name: str) -> str:
+    """Return the address that leads to the note that a wikilink names."""
+    return f"/note/{quote(name.encode('utf-8', 'replace'), safe='')}"
 
 
 def citation_address(text: str) -> str:
@@ -161,6 +171,12 @@ class _Renderer(RendererHTML):
                 return "</a>" if link_address(target, env.get("path", "")) else "</span>"
         return ""
 
+    def wikilink(
+        self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType
+    ) -> str:
+        name = str(tokens[idx].attrGet("name"))
+        return f'<a class="wikilink" href="{note_address(name)}">{escape(tokens[idx].content)}</a>'
+
     def image(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
         token = tokens[idx]
         target = str(token.attrGet("src") or "")
@@ -201,7 +217,21 @@ def _make_parser() -> MarkdownIt:
     )
     # Every link is parsed; `link_address` decides which become links.
     parser.validateLink = _parse_every_link  # type: ignore[method-assign]
+    parser.inline.ruler.before("link", "wikilink", _parse_wikilink)
     return parser.enable(["table", "strikethrough"])
+
+
+def _parse_wikilink(state: StateInline, silent: bool) -> bool:
+    """Parse `[[Name]]` and `[[Name|text]]`."""
+    found = _WIKILINK.match(state.src, state.pos, state.posMax)
+    if found is None or not found[1].strip():
+        return False
+    if not silent:
+        token = state.push("wikilink", "", 0)
+        token.attrSet("name", found[1].strip())
+        token.content = (found[2] or "").strip() or found[0][2:-2]
+    state.pos = found.end()
+    return True
 
 
 def _parse_every_link(url: str) -> bool:

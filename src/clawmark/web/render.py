@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -29,6 +30,7 @@ FOLDER = os.path.dirname(__file__)
 STATIC_FOLDER = os.path.join(FOLDER, "static")
 HTML = "text/html; charset=utf-8"
 JSON = "application/json"
+_COMMAND = re.compile(r"`([^`\n]+)`")
 
 
 class Problem(NamedTuple):
@@ -46,11 +48,6 @@ def page(request: Request, name: str, model: object, *, status: int = 200) -> Re
     return Response(
         render(name, model, request), status, media_type="text/html", headers={"vary": "cookie"}
     )
-
-
-def part(request: Request, name: str, model: object) -> Response:
-    """Answer with a template that is a part of a page, for the script that asks for it."""
-    return page(request, name, model)
 
 
 def form(request: Request) -> dict[str, str]:
@@ -107,6 +104,7 @@ def environment() -> Environment:
         "file_address": file_address,
         "citation_address": citation_address,
         "plural": plural,
+        "commands": commands,
         "markdown": render_markdown,
         "block_html": render_block,
         "path_quote": quote_path,
@@ -115,6 +113,12 @@ def environment() -> Environment:
     }
     made.globals["static"] = static_address
     return made
+
+
+def compile_templates() -> None:
+    """Compile all templates, so that the first page does not wait for its own."""
+    for name in environment().list_templates():
+        environment().get_template(name)
 
 
 @cache
@@ -129,6 +133,11 @@ def plural(number: int, noun: str) -> str:
     if number != 1:
         noun = f"{noun[:-1]}ies" if noun.endswith("ry") else f"{noun}s"
     return f"{number:,} {noun}"
+
+
+def commands(text: str) -> Markup:
+    """Return a sentence whose commands, which stand between backquotes, are set as code."""
+    return Markup(_COMMAND.sub(r"<code>\1</code>", str(escape(visible(text)))))
 
 
 def _show(value: Any) -> Any:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import anyio.to_thread
 
+from clawmark.backends.watching import Watching
 from clawmark.memory import Memory
 from clawmark.model.errors import ClawmarkError
 from clawmark.model.reports import WatchEvent
@@ -20,8 +21,8 @@ from clawmark.net.server.listening import bind, listen
 from clawmark.net.server.requests import host_headers
 from clawmark.net.server.token_file import read_token_file
 from clawmark.system.shutdown import shutdown_on_signals
-from clawmark.web.app import Options, make_app
-from clawmark.web.render import show_rejection
+from clawmark.web.app import Options, Site, make_app
+from clawmark.web.render import compile_templates, show_rejection
 from clawmark.web.security import TOKEN, Access, AccessControl, FirstTokens
 
 HOST = "127.0.0.1"
@@ -55,14 +56,15 @@ async def serve(
         first = FirstTokens()
         access = Access(hosts=host_headers(HOST, bound), key=key, port=bound, first=first)
         app = make_app(memory, Options(form_token=access.form_token))
-        if watch:
-            _watch(memory, app.state.site.events.publish)
+        site: Site = app.state.site
+        site.watching = _watch(memory, site.events.publish) if watch else None
         async with app.router.lifespan_context(app):
             listener = await listen(
                 listening, connections, AccessControl(app, access, show_rejection)
             )
             base = f"http://{HOST}:{bound}/?{TOKEN}="
             ready(Addresses(base + first.printed, base + first.make_single_use()))
+            Thread(target=compile_templates, name="clawmark-web-templates", daemon=True).start()
             try:
                 await shutdown.wait()
             finally:
@@ -90,7 +92,9 @@ def _bind(port: int | None) -> socket.socket:
         return bind(HOST, 0)
 
 
-def _watch(memory: Memory, publish: Callable[[WatchEvent], None]) -> None:
+def _watch(memory: Memory, publish: Callable[[WatchEvent], None]) -> Watching | None:
     """Keep the index up to date while pages are open, unless search is switched off."""
-    with suppress(ClawmarkError):
-        memory.watch(publish)
+    try:
+        return memory.watch(publish)
+    except ClawmarkError:
+        return None

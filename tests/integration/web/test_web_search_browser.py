@@ -97,3 +97,33 @@ def test_health_page_tries_the_embedder_when_asked(web_site: WebSite, browser_pa
     browser_page.goto(f"{web_site.address}/health")
     browser_page.get_by_role("button", name="Try the embedder").click()
     browser_page.get_by_role("heading", name="Tried now").wait_for()
+
+
+def test_health_page_shows_the_state_and_then_the_checks(
+    web_site: WebSite, browser_page: Any
+) -> None:
+    browser_page.goto(web_site.first_address)
+    browser_page.goto(f"{web_site.address}/health")
+    browser_page.get_by_role("heading", name="State").wait_for()
+    browser_page.get_by_text("checks passed").wait_for()
+    assert "Run the checks" not in browser_page.locator("#checks").inner_text()
+
+
+def test_checks_can_be_run_without_javascript(web_site: WebSite, chromium: Any) -> None:
+    context = chromium.new_context(java_script_enabled=False)
+    try:
+        page = context.new_page()
+        page.goto(web_site.first_address)
+        page.goto(f"{web_site.address}/health")
+        page.get_by_role("link", name="Run the checks").click()
+        page.get_by_text("checks passed").wait_for()
+    finally:
+        context.close()
+
+
+def test_rank_of_a_hit_is_explained_from_its_place(web_site: WebSite, browser_page: Any) -> None:
+    browser_page.goto(web_site.first_address)
+    browser_page.goto(f"{web_site.address}/search?q=Which+database+did+we+choose%3F")
+    browser_page.locator(".hit").first.get_by_role("link", name="why this rank").click()
+    browser_page.get_by_role("heading", name="Why does it rank where it does?").wait_for()
+    browser_page.get_by_text("It is hit 1").wait_for()

@@ -104,6 +104,6 @@ def test_a_session_that_is_not_there_is_one_sentence(memory: Memory) -> None:
 
 def test_addresses_lead_to_files_and_sessions() -> None:
     assert cited("memory/a b.md#L3-L4").address == "/file/memory/a%20b.md#L3"
-    assert cited("sessions/x.jsonl#L2").address == "/session/sessions/x.jsonl"
+    assert cited("sessions/x.jsonl#L2").address == "/session/sessions/x.jsonl?start=2#L2"
     assert cited("plugin other").address == ""
     assert session_address("../codex/x.jsonl") == "/session?path=..%2Fcodex%2Fx.jsonl"

@@ -87,6 +87,17 @@ def test_direction_and_control_characters_can_be_seen() -> None:
     assert r"\u{202e}" in html
 
 
+def test_wikilink_leads_to_the_note_that_it_names() -> None:
+    html = str(render("See [[Ferry/Plan]], [[ferry|the boat]] and [[ferry#Times]]."))
+    assert '<a class="wikilink" href="/note/Ferry%2FPlan">Ferry/Plan</a>' in html
+    assert '<a class="wikilink" href="/note/ferry">the boat</a>' in html
+    assert '<a class="wikilink" href="/note/ferry">ferry#Times</a>' in html
+
+
+def test_wikilink_in_code_is_shown_as_it_is() -> None:
+    assert "wikilink" not in str(render("`[[ferry]]` and\n\n    [[ferry]]\n"))
+
+
 def test_long_text_is_shown_as_it_is() -> None:
     html = str(render("*x* <b>\n" * (MAX_RENDERED // 4)))
     assert html.startswith("<pre>")
@@ -102,5 +113,5 @@ def test_no_text_makes_a_tag_of_its_own(text: str) -> None:
     html = str(render(text, path="memory/x.md"))
     assert tags_of(html) <= ALLOWED_TAGS
     for target in re.findall(r'href="([^"]*)"', html):
-        assert target.startswith(("/file/", "#", "http:", "https:", "mailto:"))
+        assert target.startswith(("/file/", "/note/", "#", "http:", "https:", "mailto:"))
     assert tags_of(str(as_lines(text))) == {"pre", "span"}

@@ -10,7 +10,7 @@ from clawmark.cli.as_json import as_json
 from clawmark.cli.layout import cells, middle, plural, size, table
 from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import columns, emit, is_terminal, note, paint, plain, say
-from clawmark.memory import Memory
+from clawmark.composition.history.session_reports import SessionReport
 from clawmark.model.reports import FlushTimes, Transcript
 from clawmark.text.transcripts.chunks import render_message
 
@@ -37,7 +37,7 @@ def run(args: Namespace) -> int:
         raise UsageError("Use `clawmark sessions` or `clawmark sessions show NAME`.")
     with open_memory(args) as memory:
         if args.words:
-            return _show(memory, args.words[1], as_json=args.json)
+            return _show(memory.session(args.words[1]), is_json=args.json)
         found = memory.sessions()
         folder, is_source = (
             memory.places.sessions_dir,
@@ -85,22 +85,38 @@ def listing(found: tuple[Transcript, ...], width: int = 0) -> list[str]:
     return [paint(head, "dim"), *others]
 
 
-def _show(memory: Memory, name: str, *, as_json: bool) -> int:
-    path, transcript = memory.transcript(name)
-    if as_json:
+def _show(session: SessionReport, *, is_json: bool) -> int:
+    if is_json:
         messages = [
             {"line": one.line, "speaker": one.role, "time": one.time, "text": one.text}
-            for one in transcript
+            for one in session.messages
         ]
-        emit({"path": path, "messages": messages})
+        known = {"key": session.key, "kind": session.kind, "note": session.note}
+        uses, writes = as_json(session.uses), as_json(session.writes)
+        emit({"path": session.path, "messages": messages, **known, "uses": uses, "writes": writes})
         return 0
-    for one in transcript:
+    for one in session.messages:
         say(f"{plain(render_message(one))}\n")
+    for line in memory_lines(session):
+        say(plain(line))
     note(
-        f"clawmark: {plural(len(transcript), 'message')} in {plain(path)}; times are UTC, "
-        f"secrets are masked."
+        f"clawmark: {plural(len(session.messages), 'message')} in {plain(session.path)}; times are "
+        f"UTC, secrets are masked."
     )
     return 0
+
+
+def memory_lines(session: SessionReport) -> list[str]:
+    """Return what a session took from the memory and what was written from it, a line each."""
+    lines = [
+        f"Taken from the memory at line {use.line} ({use.how}): "
+        + (", ".join(use.citations) or "sources not recorded")
+        for use in session.uses
+    ]
+    lines += [
+        f"Written to {entry.record.path} ({entry.record.origin.kind})" for entry in session.writes
+    ]
+    return [*lines, f"Session note: {session.note}"] if session.note else lines
 
 
 def _flushed(times: FlushTimes | None) -> str:

@@ -50,7 +50,7 @@ def find_references(path: str, text: str) -> References:
     return References(
         title=_title(prose),
         links=tuple(dict.fromkeys(filter(None, links))),
-        wikilinks=tuple(dict.fromkeys(_wiki_name(one) for one in _WIKILINK.findall(prose))),
+        wikilinks=tuple(dict.fromkeys(wiki_name(one) for one in _WIKILINK.findall(prose))),
         names=frozenset(names),
     )
 
@@ -74,12 +74,13 @@ def wiki_names(path: str, title: str) -> tuple[str, ...]:
     stem = path.removesuffix(".md")
     return tuple(
         dict.fromkeys(
-            name for one in (stem, posixpath.basename(stem), title) if (name := _wiki_name(one))
+            name for one in (stem, posixpath.basename(stem), title) if (name := wiki_name(one))
         )
     )
 
 
-def _wiki_name(name: str) -> str:
+def wiki_name(name: str) -> str:
+    """Return a name in the form in which wikilinks are compared."""
     return name.strip().removesuffix(".md").casefold()
 
 

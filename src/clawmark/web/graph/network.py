@@ -41,6 +41,9 @@ class Network(NamedTuple):
     missing: Mapping[str, tuple[str, ...]]
     """Links and wikilinks of a note that lead to no note."""
 
+    named: Mapping[str, tuple[str, ...]]
+    """The notes that a wikilink of this name means."""
+
     def degree(self, path: str) -> int:
         return len(self.ties.get(path, {}))
 
@@ -89,7 +92,12 @@ def connect(references: Mapping[str, References]) -> Network:
             _share(ties, one, other, name)
             _share(ties, other, one, name)
     titles = {path: found.title for path, found in references.items()}
-    return Network(titles, ties, {path: tuple(found) for path, found in missing.items()})
+    return Network(
+        titles=titles,
+        ties=ties,
+        missing={path: tuple(found) for path, found in missing.items()},
+        named={name: tuple(paths) for name, paths in named.items()},
+    )
 
 
 def neighbourhood(network: Network, centre: str, near: int = NEAR, far: int = FAR) -> Neighbourhood:

@@ -10,17 +10,10 @@ from typing import NamedTuple
 from clawmark.engine.search.explain import score_of, sum_of
 from clawmark.model.provenance import Provenance
 from clawmark.model.values import CandidateStory, Factor, Hit
+from clawmark.model.why_not import FACTOR_NAMES
 from clawmark.text.keywords.query import query_terms
 from clawmark.text.untrusted.origin_labels import without_comments
 
-FACTOR_NAMES = {
-    "base": "start",
-    "text": "words",
-    "name": "names and codes",
-    "vector": "meaning",
-    "line": "best line",
-    "user": "the user's own words",
-}
 MOST_MARKED = 40
 _ENDINGS = re.compile(r"(?:ing|ed|es|e|s)$")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -22,6 +23,7 @@ from clawmark.web.render import page
 LINES_SHOWN = 400
 CHARACTERS_SHOWN = 50_000
 """A longer file is shown in parts."""
+_DAY = re.compile(r"memory/(?:[^/]+/)*([0-9]{4}-[0-9]{2}-[0-9]{2})[^/]*\.md\Z")
 
 
 class Bracket(NamedTuple):
@@ -92,6 +94,8 @@ class FilePage(NamedTuple):
     index_note: str
     """What is not right with the passages in the margin; empty if they fit."""
     line: LineDetails | None
+    day: str = ""
+    """The day that its name says."""
     lines_shown: int = LINES_SHOWN
 
 
@@ -130,6 +134,7 @@ def file_page(
         passages=len(indexed.passages),
         index_note=note,
         line=_line_details(memory, path, line, known) if line and not found.mime else None,
+        day=found_day[1] if (found_day := _DAY.match(path)) else "",
     )
 
 

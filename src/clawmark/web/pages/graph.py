@@ -8,14 +8,14 @@ from typing import NamedTuple
 from urllib.parse import urlencode
 
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from clawmark.memory import Memory
 from clawmark.model.errors import FileMissing, WorkspaceError
 from clawmark.model.values import FileState, is_media
 from clawmark.web.graph.layout import HEIGHT, WIDTH, place
-from clawmark.web.graph.links import References, find_references
+from clawmark.web.graph.links import References, find_references, wiki_name
 from clawmark.web.graph.network import Neighbourhood, Network, connect, neighbourhood
 from clawmark.web.markdown import file_address
 from clawmark.web.render import page
@@ -227,12 +227,27 @@ def _references(memory: Memory, state: FileState) -> References:
     return find_references(state.path, text)
 
 
-def _graph(request: Request) -> Response:
+def address_of_name(network: Network, name: str) -> str:
+    """Return the address of the note that a wikilink names; without one, of a search for it."""
+    found = network.named.get(wiki_name(name), ())
+    return file_address(found[0]) if found else f"/search?{urlencode({'q': name})}"
+
+
+def _network(request: Request) -> Network:
     state = request.app.state
     if not hasattr(state, "graph"):
         state.graph = NoteGraph()
-    network = state.graph.network(state.site.memory)
-    return page(request, "graph.html", graph_page(network, request.query_params.get("at", "")))
+    network: Network = state.graph.network(state.site.memory)
+    return network
 
 
-routes = [Route("/graph", _graph)]
+def _graph(request: Request) -> Response:
+    at = request.query_params.get("at", "")
+    return page(request, "graph.html", graph_page(_network(request), at))
+
+
+def _note(request: Request) -> Response:
+    return RedirectResponse(address_of_name(_network(request), request.path_params["name"]), 303)
+
+
+routes = [Route("/graph", _graph), Route("/note/{name:path}", _note)]

@@ -1,4 +1,7 @@
-"""Health: what `status` and `doctor` say, as sentences, problems first, each with its fix."""
+"""Health: what `status` and `doctor` say, as sentences, problems first, each with its fix.
+
+The state is shown at once. The checks of `doctor` read every file and the whole index, which takes
+seconds, so that the script of the page asks for them afterwards."""
 
 from __future__ import annotations
 
@@ -37,14 +40,22 @@ class Pair(NamedTuple):
     newer_citation: str
 
 
+class Checks(NamedTuple):
+    """What the checks found: what needs attention, and what is in order."""
+
+    problems: int
+    findings: tuple[Finding, ...]
+    """Problems first, then notes."""
+    passed: tuple[Finding, ...]
+
+
 class HealthPage(NamedTuple):
     """The model of the health page."""
 
-    findings: tuple[Finding, ...]
     facts: tuple[tuple[str, str], ...]
     work: Work
-    problems: int
-    can_fix: bool
+    checks: Checks | None = None
+    """None if they were not run."""
     message: str = ""
     probes: tuple[Probe, ...] = ()
     contradictions: tuple[Pair, ...] | None = None
@@ -52,21 +63,32 @@ class HealthPage(NamedTuple):
 
 
 def health_page(
-    memory: Memory, *, done: str = "", contradictions: bool = False, probe: bool = False
+    memory: Memory,
+    *,
+    done: str = "",
+    checks: bool = False,
+    contradictions: bool = False,
+    probe: bool = False,
 ) -> HealthPage:
-    """Examine the memory; nothing is changed, and only `probe` calls a service."""
-    found = sorted(memory.doctor(), key=lambda one: _ORDER[one.level])
+    """Describe the state of the memory; nothing is changed, and only `probe` calls a service."""
     status = memory.status()
-    problems = sum(one.level == "problem" for one in found)
     return HealthPage(
-        findings=tuple(found),
         facts=tuple(facts(status)),
         work=work(status),
-        problems=problems,
-        can_fix=problems > 0,
+        checks=run_checks(memory) if checks else None,
         message=DONE.get(done, ""),
         probes=memory.probe() if probe else (),
         contradictions=tuple(map(_pair, memory.contradictions())) if contradictions else None,
+    )
+
+
+def run_checks(memory: Memory) -> Checks:
+    """Examine the memory as `clawmark doctor` does; nothing is changed."""
+    found = sorted(memory.doctor(), key=lambda one: _ORDER[one.level])
+    return Checks(
+        problems=sum(one.level == "problem" for one in found),
+        findings=tuple(one for one in found if one.level != "ok"),
+        passed=tuple(one for one in found if one.level == "ok"),
     )
 
 
@@ -125,9 +147,19 @@ def work(status: Status) -> Work:
 def _show(request: Request) -> Response:
     memory: Memory = request.app.state.site.memory
     given = request.query_params
-    wants = given.get("contradictions", "") not in ("", "0")
-    model = health_page(memory, done=given.get("done", ""), contradictions=wants)
+    if given.get("part") == "checks":
+        return page(request, "health_checks.html", run_checks(memory))
+    model = health_page(
+        memory,
+        done=given.get("done", ""),
+        checks=_wants(request, "checks"),
+        contradictions=_wants(request, "contradictions"),
+    )
     return page(request, "health.html", model)
+
+
+def _wants(request: Request, name: str) -> bool:
+    return request.query_params.get(name, "") not in ("", "0")
 
 
 def _act(request: Request) -> Response:

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from clawmark.backends.watching import Watching
 from clawmark.memory import Memory
+from clawmark.model.errors import ClawmarkError
 from clawmark.model.provenance import Provenance
-from clawmark.model.values import CandidateStory, Found, Hit, NothingFound, Step
+from clawmark.model.values import CandidateStory, Found, Hit, NothingFound, Step, added_source
 from clawmark.web.markdown import file_address
 from clawmark.web.pages.evidence import Line, Sum, lines_of, origin_in_words, sum_up
+from clawmark.web.pages.sessions import session_address
 from clawmark.web.render import page, plural
+
+if TYPE_CHECKING:
+    from clawmark.web.app import Site
 
 MODES = {"hybrid": "hybrid", "fts-only": "keywords only", "vector-only": "vectors only"}
 NEXT_STEPS = {
@@ -47,8 +53,11 @@ class Asked(NamedTuple):
 class ShownHit(NamedTuple):
     """A hit as the page shows it."""
 
+    rank: int
     citation: str
     address: str
+    forget: str
+    """The address that plans to forget it; empty if it is not text of the memory's own files."""
     score: float
     words: float
     meaning: float
@@ -70,6 +79,10 @@ class SearchPage(NamedTuple):
     nearest: tuple[ShownHit, ...] = ()
     degraded: str = ""
     summary: str = ""
+    start: str = ""
+    """What to do first, without a query: there are no notes yet, or the index is being built."""
+    is_checked: bool = True
+    """Whether the disk was looked at first."""
     steps: tuple[Step, ...] = ()
     dropped: tuple[CandidateStory, ...] = ()
 
@@ -93,6 +106,7 @@ def search_page(memory: Memory, asked: Asked, *, freshen: bool = True) -> Search
         nearest=nearest,
         degraded=f"{found.degraded.reason} {found.degraded.fix}" if found.degraded else "",
         summary=summary(found),
+        is_checked=freshen,
         steps=explanation.steps if explanation else (),
         dropped=_dropped(explanation.candidates) if explanation else (),
     )
@@ -131,17 +145,19 @@ def shown_hits(memory: Memory, found: Found, query: str) -> tuple[ShownHit, ...]
         for story in (found.explanation.candidates if found.explanation else ())
     }
     return tuple(
-        _shown_hit(hit, query, origin, stories.get(f"hit {number}"))
+        _shown_hit(number, hit, query, origin, stories.get(f"hit {number}"))
         for number, (hit, origin) in enumerate(zip(found.hits, origins, strict=True), 1)
     )
 
 
 def _shown_hit(
-    hit: Hit, query: str, origin: Provenance | None, story: CandidateStory | None
+    rank: int, hit: Hit, query: str, origin: Provenance | None, story: CandidateStory | None
 ) -> ShownHit:
     return ShownHit(
+        rank=rank,
         citation=hit.citation,
-        address=file_address(hit.path, 0 if hit.mime else hit.start_line),
+        address=hit_address(hit),
+        forget=forget_address(hit),
         score=hit.score,
         words=min(1.0, hit.text_score),
         meaning=hit.vector_score,
@@ -151,6 +167,20 @@ def _shown_hit(
         sum=sum_up(story) if story is not None else None,
         terms=story.terms if story is not None else "",
     )
+
+
+def hit_address(hit: Hit) -> str:
+    """Return where a hit can be read: at its line of a file, or at its message of a session."""
+    if hit.source == "sessions":
+        return session_address(hit.path, hit.start_line)
+    return file_address(hit.path, 0 if hit.mime else hit.start_line)
+
+
+def forget_address(hit: Hit) -> str:
+    """Return the address of the plan to forget a hit; empty where nothing may be removed."""
+    if hit.source == "sessions" or added_source(hit.path):
+        return ""
+    return "/forget?" + urlencode({"path" if hit.mime else "lines": hit.citation})
 
 
 def _dropped(candidates: tuple[CandidateStory, ...], most: int = 20) -> tuple[CandidateStory, ...]:
@@ -183,12 +213,34 @@ def asked_of(request: Request) -> Asked:
     )
 
 
+def start_of(memory: Memory, watching: Watching | None) -> str:
+    """Say what to do if the index holds nothing yet; empty if it can be searched."""
+    try:
+        if watching is None or watching.kept().files:
+            return ""
+    except ClawmarkError as error:  # an index that cannot be read: a search replaces it
+        return f"{error.message} The next search rebuilds what can be rebuilt."
+    if files := len(memory.files()):  # the disk is looked at only while the index is empty
+        return f"The index is being built: {plural(files, 'file')}. Parts of it can be found soon."
+    return f"There are no notes yet. {NEXT_STEPS['empty-index']}"
+
+
 def _show(request: Request) -> Response:
-    memory: Memory = request.app.state.site.memory
-    is_part = request.query_params.get("part") == "results"
-    name = "search_results.html" if is_part else "search.html"
-    freshen = "quick" not in request.query_params
-    return page(request, name, search_page(memory, asked_of(request), freshen=freshen))
+    site: Site = request.app.state.site
+    memory = site.memory
+    given, asked = request.query_params, asked_of(request)
+    if given.get("part") == "results":
+        model = search_page(memory, asked, freshen="quick" not in given)
+        return page(request, "search_results.html", model)
+    # A page shows hits at once, and its script asks again after a look at the disk. "Nothing found"
+    # is not said before that look.
+    is_quick = site.is_watched and given.get("format") != "json"
+    model = search_page(memory, asked, freshen=not is_quick)
+    if is_quick and not model.hits:
+        model = search_page(memory, asked)
+    if not asked.q.strip():
+        model = model._replace(start=start_of(memory, site.watching))
+    return page(request, "search.html", model)
 
 
 routes = [Route("/search", _show)]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from urllib.parse import quote, urlencode
 
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from clawmark.agent.session.memory_use import MemoryUse
@@ -197,11 +197,20 @@ def session_page(report: SessionReport, start: int = 0, whole: int = 0) -> Sessi
     )
 
 
-def session_address(path: str) -> str:
-    """Return the address of a session, by the path of its transcript."""
+def session_address(path: str, line: int = 0) -> str:
+    """Return the address of a session, by the path of its transcript, or of one of its lines."""
+    address = f"/session/{quote(path.encode('utf-8', 'surrogateescape'))}"
     if path.startswith("../"):  # browsers remove the dots from an address
-        return f"/session?{urlencode({'path': path})}"
-    return f"/session/{quote(path.encode('utf-8', 'surrogateescape'))}"
+        address = f"/session?{urlencode({'path': path})}"
+    return f"{_with(address, start=line)}#L{line}" if line else address
+
+
+def address_of_key(memory: Memory, key: str) -> str:
+    """Return the address of the transcript of a session key; without one, of what it would see."""
+    known = {one.key: one.file for one in known_sessions(memory.places)}
+    files = {one.path.rpartition("/")[2]: one.path for one in memory.sessions()}
+    path = files.get(known.get(key, ""), "")
+    return session_address(path) if path else view_as_address(key)
 
 
 def cited(citation: str) -> Link:
@@ -210,7 +219,7 @@ def cited(citation: str) -> Link:
     if place.path.endswith(".md"):
         return Link(citation, file_address(place.path, place.start if "#" in citation else 0))
     if ".jsonl" in place.path:
-        return Link(citation, session_address(place.path))
+        return Link(citation, session_address(place.path, place.start if place.lines else 0))
     return Link(citation, "")
 
 
@@ -297,6 +306,8 @@ def _sessions(request: Request) -> Response:
 
 def _session(request: Request) -> Response:
     memory: Memory = request.app.state.site.memory
+    if key := request.query_params.get("key", ""):
+        return RedirectResponse(address_of_key(memory, key), 303)
     name = request.path_params.get("name") or request.query_params.get("path", "")
     model = session_page(memory.session(name), _number(request, "start"), _number(request, "whole"))
     return page(request, "session.html", model)

@@ -62,8 +62,9 @@ on("j", () => move(1));
 on("k", () => move(-1));
 on("Enter", (item, event) => {
   if (event.target.closest("a, button, summary")) return false;
-  if (!item?.dataset.open) return false;
-  location.href = item.dataset.open;
+  const target = item?.dataset.open ?? item?.querySelector("a")?.href;
+  if (!target) return false;
+  location.href = target;
 });
 on("/", () => {
   const field = document.getElementById("q");
@@ -127,6 +128,19 @@ if (searchForm) {
     timer = setTimeout(() => !current() && show(wanted, ""), pause);
   }
   searchForm.addEventListener("input", search);
+
+  // A page that was answered from the index as it was: look again, and say so if that changes hits.
+  async function check(wanted) {
+    const answer = await fetch(`/search?${wanted}&part=results`).catch(() => null);
+    if (!answer?.ok || wanted !== asked) return;
+    const fresh = document.createElement("template");
+    fresh.innerHTML = await answer.text();
+    const hits = (root) => root.querySelector(".hits")?.textContent;
+    if (wanted !== asked) return;
+    if (hits(fresh.content) !== hits(results)) say("Files have changed, and with them these hits:", "reload");
+    else results.querySelector(".summary")?.replaceWith(fresh.content.querySelector(".summary"));
+  }
+  if ("askAgain" in results.dataset) timer = setTimeout(() => check(asked), pause);
   on("e", () => {
     searchForm.elements.explain.checked = !searchForm.elements.explain.checked;
     search();
@@ -202,6 +216,23 @@ if (editedLine) {
   field.setSelectionRange(before, before);
   field.scrollTop = (editedLine - 5) * parseFloat(getComputedStyle(field).lineHeight);
 }
+
+// Health: the checks take seconds, so that the page shows its state first.
+async function load(section) {
+  const link = section.querySelector("a");
+  const wait = document.createElement("span");
+  wait.textContent = "The checks are running.";
+  link?.replaceWith(wait);
+  try {
+    const answer = await fetch(section.dataset.load);
+    const html = await answer.text();
+    if (answer.ok) section.innerHTML = html;
+    else wait.textContent = new DOMParser().parseFromString(html, "text/html").querySelector("main")?.innerText ?? "The checks failed.";
+  } catch {
+    wait.replaceWith(link);
+  }
+}
+for (const section of document.querySelectorAll("[data-load]")) load(section);
 
 // A file: an address may name a line that another part of the file has, or one inside a block.
 function showLine() {
