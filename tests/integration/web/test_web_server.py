@@ -63,6 +63,33 @@ def test_form_with_its_token_reaches_the_page(web_site: WebSite) -> None:
     assert web_site.post("/search", {"q": "x"}).status == 405  # the search page takes no form
 
 
+@pytest.mark.parametrize(
+    "broken",
+    ["foo bar; {}", "a[b]=1; {}", '{{"json":1}}; {}', 'x="open; {}', "expires=x; {}", "{}; a b"],
+)
+def test_broken_cookie_of_another_server_does_not_lock_a_browser_out(
+    web_site: WebSite, broken: str
+) -> None:
+    headers = {"cookie": broken.format(web_site.cookie())}
+    assert web_site.request("GET", "/search", headers).status == 200
+
+
+def test_address_that_is_too_long_is_refused_with_a_reason(web_site: WebSite) -> None:
+    answer = web_site.get("/search?q=" + "a" * 40_000)
+    assert (answer.status, "larger than" in answer.body) == (431, True)
+
+
+def test_refused_request_has_the_same_json_as_other_errors(web_site: WebSite) -> None:
+    refused = web_site.request("GET", "/search?format=json", {})
+    missing = web_site.get("/nowhere?format=json")
+    assert (refused.status, missing.status) == (401, 404)
+    assert set(json.loads(refused.body)) == set(json.loads(missing.body))
+
+
+def test_transcript_that_does_not_exist_is_not_found(web_site: WebSite) -> None:
+    assert web_site.get("/session/none").status == 404
+
+
 def test_every_answer_has_the_strict_policy(web_site: WebSite) -> None:
     cookie = {"cookie": web_site.cookie()}
     for path in ("/search", "/nowhere", "/static/style.css"):
