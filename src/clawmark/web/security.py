@@ -6,6 +6,7 @@ cannot read."""
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import logging
@@ -208,6 +209,8 @@ class AccessControl:
         connection.serve()
         try:
             await self._application(scope, replay(body, receive), answer)
+        except asyncio.CancelledError:
+            return None  # the server ends; uvicorn would print a traceback for every open page
         except Exception as error:  # boundary of a request: the log gets no text of the memory
             logging.getLogger("clawmark.web").error(
                 "A request failed with %s.", type(error).__name__

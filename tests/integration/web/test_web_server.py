@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+from http.client import HTTPConnection
 from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 
@@ -117,6 +118,30 @@ def test_server_ends_with_the_code_of_its_signal(tmp_path: Path) -> None:
     with serve_web(tmp_path / "workspace", tmp_path / "state") as site:
         site.process.send_signal(signal.SIGINT)
         assert site.process.wait(HANG_SECONDS) == 130
+
+
+def test_server_ends_quietly_while_pages_are_open(tmp_path: Path) -> None:
+    (tmp_path / "workspace").mkdir()
+    with (
+        open(tmp_path / "stderr", "wb") as stderr,
+        serve_web(tmp_path / "workspace", tmp_path / "state", stderr=stderr.fileno()) as site,
+    ):
+        page = HTTPConnection(site.host, timeout=HANG_SECONDS)
+        page.request("GET", "/events", headers={"Cookie": site.cookie()})
+        assert page.getresponse().readline() == b": open\n"
+        site.process.send_signal(signal.SIGINT)
+        assert site.process.wait(HANG_SECONDS) == 130
+        page.close()
+    said = (tmp_path / "stderr").read_text(encoding="utf-8")
+    assert said.splitlines() == [
+        "clawmark: the page is open until you stop this command with Ctrl-C."
+    ]
+
+
+def test_form_that_forgets_nothing_gets_one_sentence(web_site: WebSite) -> None:
+    answer = web_site.post("/forget", {})
+    assert (answer.status, "does not say what to forget" in answer.body) == (400, True)
+    assert web_site.get("/forgotten?entries=" + "9" * 5_000 + "&files=1").status == 200
 
 
 def test_cookie_is_still_valid_after_a_restart_on_the_same_port(tmp_path: Path) -> None:
