@@ -32,10 +32,26 @@ def line_changes(old: Sequence[str | bytes], new: Sequence[str | bytes]) -> list
         if old_at < old_start or new_at < new_start:
             kinds = {(True, True): "replace", (True, False): "delete", (False, True): "insert"}
             kind = kinds[old_at < old_start, new_at < new_start]
-            changes.append(LineChange(kind, old_at, old_start, new_at, new_start))
+            changes.append(
+                LineChange(
+                    kind=kind,
+                    old_start=old_at,
+                    old_end=old_start,
+                    new_start=new_at,
+                    new_end=new_start,
+                )
+            )
         old_at, new_at = old_start + size, new_start + size
         if size:
-            changes.append(LineChange("equal", old_start, old_at, new_start, new_at))
+            changes.append(
+                LineChange(
+                    kind="equal",
+                    old_start=old_start,
+                    old_end=old_at,
+                    new_start=new_start,
+                    new_end=new_at,
+                )
+            )
     return _joined(changes)
 
 
