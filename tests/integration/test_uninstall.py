@@ -158,6 +158,110 @@ def test_an_index_outside_of_the_state_folder_is_removed(place: Place) -> None:
     assert list(index.parent.iterdir()) == []
 
 
+def mistaken_state(folder: Path) -> dict[str, bytes]:
+    """A project whose folders have the names of those in a state folder."""
+    for name in (
+        *("logs/server.log", "agents/planner/prompt.md", "agents/planner/sessions.py"),
+        *("memory/notes.md", "memory/shop.sqlite", "plugins/auth.json", "sources/main.c"),
+        *("versions/1.0/changes.md", "install/setup.sh", "locks/readme.md", "edits/draft.md"),
+        *("batches/jan.csv", "counts/jan.json", "providers/aws.json", "qmd/thesis.qmd"),
+        *("agents/planner/history.txt", "install/claude-code/notes.md", "mcp-token.txt"),
+    ):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("the user's own", encoding="utf-8")
+    return files(folder)
+
+
+@pytest.mark.parametrize("flags", [(), ("--with-memory",)])
+def test_a_project_named_as_the_state_folder_loses_nothing(
+    place: Place, flags: tuple[str, ...]
+) -> None:
+    project = place.folder / "project"
+    before = mistaken_state(project)
+    env = {"CLAWMARK_STATE_DIR": str(project)}
+    assert place.run("uninstall", "--yes", *flags, env=env).code == 0
+    assert files(project) == before
+
+
+def test_a_project_that_was_the_state_folder_loses_only_what_clawmark_made(place: Place) -> None:
+    project = place.folder / "project"
+    before = mistaken_state(project)
+    env = {"CLAWMARK_STATE_DIR": str(project)}
+    for words in (("remember", "A heron"), ("index",), ("config", "set", "memory.citations", "on")):
+        assert place.run(*words, env=env).code == 0
+    assert files(project) != before
+    assert place.run("uninstall", "--yes", env=env).code == 0
+    assert files(project) == before
+
+
+@pytest.mark.parametrize(
+    "inside", ["agents/main/proposals/mine", "versions/notes-0123abcd", "memory/lancedb/mine"]
+)
+def test_a_workspace_inside_the_state_folder_is_kept(place: Place, inside: str) -> None:
+    workspace = place.state / inside
+    workspace.mkdir(parents=True)
+    (workspace / "MEMORY.md").write_text("- The heron nests here\n", encoding="utf-8")
+    (workspace / "shed.txt").write_text("mine", encoding="utf-8")
+    env = {"CLAWMARK_WORKSPACE": str(workspace)}
+    assert place.run("index", env=env).code == 0
+    before = files(workspace)
+    assert place.run("uninstall", "--yes", env=env).code == 0
+    assert files(workspace) == before
+
+
+def test_an_added_folder_inside_the_state_folder_is_kept(place: Place) -> None:
+    added = place.state / "versions" / "vault-0123abcd"
+    added.mkdir(parents=True)
+    (added / "note.md").write_text("# A note\n", encoding="utf-8")
+    assert place.run("add", str(added)).code == 0
+    assert place.run("uninstall", "--yes", "--with-memory").code == 0
+    assert set(files(added)) == {"note.md"}
+
+
+def test_files_with_names_like_that_of_an_index_are_kept(place: Place) -> None:
+    folder = place.folder / "site"
+    (folder / "index.d").mkdir(parents=True)
+    mine = ("index.html", "index-backup.zip", "index.d/page.html", "index.sqlite-2025.bak")
+    for name in mine:
+        (folder / name).write_text("mine", encoding="utf-8")
+    place.run("config", "set", "memorySearch.store.path", str(folder / "index"))
+    assert place.run("index").code == 0
+    assert place.run("uninstall", "--yes").code == 0
+    assert set(files(folder)) == set(mine)
+
+
+def test_a_file_that_is_not_an_index_is_kept(place: Place) -> None:
+    notes = place.folder / "notes.sqlite"
+    notes.write_text("not an index", encoding="utf-8")
+    place.run("config", "set", "memorySearch.store.path", str(notes))
+    assert place.run("uninstall", "--yes").code == 0
+    assert notes.read_text(encoding="utf-8") == "not an index"
+
+
+def test_the_current_folder_loses_nothing_if_clawmark_was_never_used_in_it(place: Place) -> None:
+    project = place.folder / "project"
+    (project / "memory").mkdir(parents=True)
+    (project / "memory" / "allocator.c").write_text("int main;", encoding="utf-8")
+    env = {"CLAWMARK_WORKSPACE": ""}
+    ran = place.run("uninstall", "--yes", "--with-memory", env=env, cwd=project)
+    assert ran.code == 0 and "--workspace" in ran.out
+    assert set(files(project)) == {"memory/allocator.c"}
+
+
+def test_an_unsaved_edit_is_kept_without_with_memory(place: Place) -> None:
+    copy = place.state / "edits" / "tmpabcd1234" / "MEMORY.md"
+    copy.parent.mkdir(parents=True)
+    copy.write_text("- an hour of work\n", encoding="utf-8")
+    ran = place.run("uninstall", "--yes", env={"COLUMNS": "300"})
+    assert "edits that were not saved" in ran.out and copy.exists()
+
+
+def test_the_key_of_the_web_page_is_removed(place: Place) -> None:
+    (place.state / "web-key").write_text("secret\n", encoding="utf-8")
+    assert place.run("uninstall", "--yes").code == 0
+    assert not place.state.exists()
+
+
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may do anything")
 def test_what_cannot_be_removed_is_said_with_exit_code_3(place: Place) -> None:
     (place.state / "memory").chmod(0o500)

@@ -91,14 +91,16 @@ class WebSite(NamedTuple):
 
 
 @contextmanager
-def serve_web(workspace: Path, state: Path, *options: str) -> Iterator[WebSite]:
+def serve_web(
+    workspace: Path, state: Path, *options: str, stderr: int = subprocess.DEVNULL
+) -> Iterator[WebSite]:
     """Run `clawmark web` for a workspace on a free port until the block ends."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("CLAWMARK_", "OPENCLAW_"))}
     command = [sys.executable, "-m", "clawmark", "web", "--no-open", "--port", "0", *options]
     process = subprocess.Popen(
         [*command, "--workspace", str(workspace), "--state-dir", str(state)],
         stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
+        stderr=stderr,
         text=True,
         env={**kept, "HOME": str(state.parent)},
     )

@@ -5,7 +5,6 @@ append does not wait for it. Only files whose state changed since the last versi
 
 from __future__ import annotations
 
-import difflib
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -28,6 +27,7 @@ from clawmark.model.errors import ClawmarkError, VersionMissing, WorkspaceError
 from clawmark.model.values import FileState
 from clawmark.system import file_lock
 from clawmark.system.private_files import make_private_folder, open_private
+from clawmark.text.line_diff import line_changes, unified_lines
 
 GRAIN_NS = 100_000_000
 """A file that changed this shortly before it was read may change again without a new time."""
@@ -422,11 +422,11 @@ def unified_diff(path: str, before: bytes | None, after: bytes | None) -> str:
     """Return a unified diff of two texts; None stands for no file."""
     old = (before or b"").decode("utf-8", "replace").splitlines(keepends=True)
     new = (after or b"").decode("utf-8", "replace").splitlines(keepends=True)
-    lines = difflib.unified_diff(
+    lines = unified_lines(
         old,
         new,
-        fromfile="/dev/null" if before is None else f"a/{path}",
-        tofile="/dev/null" if after is None else f"b/{path}",
+        old_name="/dev/null" if before is None else f"a/{path}",
+        new_name="/dev/null" if after is None else f"b/{path}",
     )
     return "".join(
         line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
@@ -447,9 +447,9 @@ def count_changed_lines(before: bytes | None, after: bytes | None) -> tuple[int,
     old, new = (before or b"").splitlines(), (after or b"").splitlines()
     if not old or not new:
         return len(new), len(old)
-    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
-    changes = [code for code in matcher.get_opcodes() if code[0] != "equal"]
-    return sum(code[4] - code[3] for code in changes), sum(code[2] - code[1] for code in changes)
+    changes = [one for one in line_changes(old, new) if one.kind != "equal"]
+    added = sum(one.new_end - one.new_start for one in changes)
+    return added, sum(one.old_end - one.old_start for one in changes)
 
 
 def set_aside(folder: str) -> str:

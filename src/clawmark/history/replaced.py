@@ -17,6 +17,7 @@ from clawmark.model.values import Replaced
 from clawmark.text.entry_content import normalize_entry
 from clawmark.text.entry_times import without_times
 from clawmark.text.keywords.query import query_terms
+from clawmark.text.line_diff import line_changes
 from clawmark.text.untrusted.origin_labels import without_comments
 
 SHARED_WORDS = 0.5
@@ -54,15 +55,15 @@ def map_lines(old: Sequence[str], new: Sequence[str]) -> LineMap:
     """Compare two texts line by line."""
     same, replaced = dict[int, int](), dict[int, int]()
     removed, added = list[int](), list[int]()
-    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
-    for kind, old_start, old_end, new_start, new_end in matcher.get_opcodes():
+    for kind, old_start, old_end, new_start, new_end in line_changes(old, new):
         if kind == "equal":
             same.update(zip(range(new_start, new_end), range(old_start, old_end), strict=True))
             continue
         before, after = range(old_start, old_end), range(new_start, new_end)
         pairs = _pairs(old, new, before, after, in_place=True)
         _sort_pairs(old, new, pairs, same, replaced)
-        removed += [number for number in before if number not in pairs.values()]
+        paired = set(pairs.values())
+        removed += [number for number in before if number not in paired]
         added += [number for number in after if number not in pairs]
     _sort_pairs(old, new, _pairs(old, new, removed, added, in_place=False), same, replaced)
     return LineMap(same, replaced)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
+
+from clawmark.text.line_diff import grouped_changes
 
 CONTEXT = 3
 MOST_LINES = 1500
@@ -35,8 +36,7 @@ def diff_texts(before: str, after: str) -> tuple[DiffLine, ...]:
 
 def _lines(before: str, after: str) -> Iterator[DiffLine]:
     old, new = _split(before), _split(after)
-    matcher = difflib.SequenceMatcher(None, old, new, autojunk=len(old) > MOST_LINES)
-    for number, group in enumerate(matcher.get_grouped_opcodes(CONTEXT)):
+    for number, group in enumerate(grouped_changes(old, new, CONTEXT)):
         if number:
             yield _left_out("…")
         for kind, old_start, old_end, new_start, new_end in group:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 import re
+
+from clawmark.text.line_diff import line_changes
 
 _MARK = "\ufeff"
 _LINE_END = re.compile(r"\r\n|\r|\n")
@@ -32,11 +33,11 @@ def from_form(edited: str, original: str) -> str:
     ends = [*_LINE_END.findall(original), ""]
     usual = max(("\n", "\r\n", "\r"), key=ends.count)
     after = lines.split("\n")
-    matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
     kept = {
-        block.b + offset: ends[block.a + offset]
-        for block in matcher.get_matching_blocks()
-        for offset in range(block.size)
+        number: ends[number - one.new_start + one.old_start]
+        for one in line_changes(before, after)
+        if one.kind == "equal"
+        for number in range(one.new_start, one.new_end)
     }
     last = len(after) - 1
     return mark + "".join(

@@ -76,7 +76,7 @@ def show_rejection(scope: Scope, rejection: Rejection) -> tuple[str, bytes]:
     """Return the page for a request that was not accepted; it has no links into the memory."""
     problem = Problem(rejection.status, rejection.reason)
     if b"format=json" in scope["query_string"]:
-        return JSON, to_json({"error": problem})
+        return JSON, to_json(problem)
     text = environment().get_template("rejected.html").render(model=problem)
     return HTML, text.encode("utf-8", "replace")
 

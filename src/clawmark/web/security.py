@@ -6,12 +6,12 @@ cannot read."""
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import logging
 import secrets
 from collections.abc import Callable, MutableMapping
-from http.cookies import CookieError, SimpleCookie
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, parse_qsl, quote, urlencode
 
@@ -114,8 +114,9 @@ def check_request(scope: Scope, access: Access) -> Rejection | Entry | None:
     foreign = check_host_and_origin(headers, access.hosts)
     if foreign is not None:
         return foreign
-    if sum(len(name) + len(value) + 4 for name, value in headers) + len(path) > MAX_HEAD:
-        return Rejection(431, f"The headers are larger than {MAX_HEAD:,} bytes.")
+    address = len(path) + len(scope["query_string"])
+    if sum(len(name) + len(value) + 4 for name, value in headers) + address > MAX_HEAD:
+        return Rejection(431, f"The address and the headers are larger than {MAX_HEAD:,} bytes.")
     if method not in ("GET", "HEAD", "POST"):
         return Rejection(405, "Only GET, HEAD and POST are supported.")
     if path.startswith(STATIC):
@@ -208,6 +209,8 @@ class AccessControl:
         connection.serve()
         try:
             await self._application(scope, replay(body, receive), answer)
+        except asyncio.CancelledError:
+            return None  # the server ends; uvicorn would print a traceback for every open page
         except Exception as error:  # boundary of a request: the log gets no text of the memory
             logging.getLogger("clawmark.web").error(
                 "A request failed with %s.", type(error).__name__
@@ -249,13 +252,11 @@ def _without_token(scope: Scope) -> str:
 
 
 def _has_cookie(headers: Headers, access: Access) -> bool:
-    """Whether the cookie is there; compared in constant time."""
-    jar: SimpleCookie = SimpleCookie()
-    for line in values_of(headers, b"cookie"):
-        try:
-            jar.load(line.decode("latin-1"))
-        except CookieError:  # a cookie of another server on this host
-            continue
-    found = jar.get(access.cookie_name)
-    value = found.value if found is not None else ""
-    return hmac.compare_digest(value.encode("latin-1", "replace"), access.cookie.encode())
+    """Whether the cookie is there; compared in constant time.
+
+    The cookies of other servers on this host come along, and may be broken."""
+    expected = access.cookie.encode()
+    start = f"{access.cookie_name}=".encode()
+    pairs = (pair.strip() for line in values_of(headers, b"cookie") for pair in line.split(b";"))
+    given = [pair.removeprefix(start) for pair in pairs if pair.startswith(start)]
+    return any(hmac.compare_digest(value, expected) for value in given)

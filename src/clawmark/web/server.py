@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
 import webbrowser
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from threading import Thread
 from typing import NamedTuple
@@ -73,6 +74,14 @@ async def serve(
     return shutdown.code
 
 
+def has_screen(platform: str, environ: Mapping[str, str]) -> bool:
+    """Whether a browser has a screen to open on; without one, Python would start a text browser,
+    which takes over the terminal."""
+    if platform in ("win32", "cygwin", "darwin"):
+        return True
+    return any(environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
+
+
 def open_browser(address: str) -> None:
     """Open the user's browser without waiting for it; a machine without one is not an error."""
 
@@ -80,6 +89,8 @@ def open_browser(address: str) -> None:
         with suppress(webbrowser.Error, OSError):
             webbrowser.open(address)
 
+    if not has_screen(sys.platform, os.environ):
+        return
     Thread(target=show, name="clawmark-web-browser", daemon=True).start()
 
 

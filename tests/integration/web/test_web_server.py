@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+from http.client import HTTPConnection
 from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 
@@ -63,6 +64,33 @@ def test_form_with_its_token_reaches_the_page(web_site: WebSite) -> None:
     assert web_site.post("/search", {"q": "x"}).status == 405  # the search page takes no form
 
 
+@pytest.mark.parametrize(
+    "broken",
+    ["foo bar; {}", "a[b]=1; {}", '{{"json":1}}; {}', 'x="open; {}', "expires=x; {}", "{}; a b"],
+)
+def test_broken_cookie_of_another_server_does_not_lock_a_browser_out(
+    web_site: WebSite, broken: str
+) -> None:
+    headers = {"cookie": broken.format(web_site.cookie())}
+    assert web_site.request("GET", "/search", headers).status == 200
+
+
+def test_address_that_is_too_long_is_refused_with_a_reason(web_site: WebSite) -> None:
+    answer = web_site.get("/search?q=" + "a" * 40_000)
+    assert (answer.status, "larger than" in answer.body) == (431, True)
+
+
+def test_refused_request_has_the_same_json_as_other_errors(web_site: WebSite) -> None:
+    refused = web_site.request("GET", "/search?format=json", {})
+    missing = web_site.get("/nowhere?format=json")
+    assert (refused.status, missing.status) == (401, 404)
+    assert set(json.loads(refused.body)) == set(json.loads(missing.body))
+
+
+def test_transcript_that_does_not_exist_is_not_found(web_site: WebSite) -> None:
+    assert web_site.get("/session/none").status == 404
+
+
 def test_every_answer_has_the_strict_policy(web_site: WebSite) -> None:
     cookie = {"cookie": web_site.cookie()}
     for path in ("/search", "/nowhere", "/static/style.css"):
@@ -90,6 +118,30 @@ def test_server_ends_with_the_code_of_its_signal(tmp_path: Path) -> None:
     with serve_web(tmp_path / "workspace", tmp_path / "state") as site:
         site.process.send_signal(signal.SIGINT)
         assert site.process.wait(HANG_SECONDS) == 130
+
+
+def test_server_ends_quietly_while_pages_are_open(tmp_path: Path) -> None:
+    (tmp_path / "workspace").mkdir()
+    with (
+        open(tmp_path / "stderr", "wb") as stderr,
+        serve_web(tmp_path / "workspace", tmp_path / "state", stderr=stderr.fileno()) as site,
+    ):
+        page = HTTPConnection(site.host, timeout=HANG_SECONDS)
+        page.request("GET", "/events", headers={"Cookie": site.cookie()})
+        assert page.getresponse().readline() == b": open\n"
+        site.process.send_signal(signal.SIGINT)
+        assert site.process.wait(HANG_SECONDS) == 130
+        page.close()
+    said = (tmp_path / "stderr").read_text(encoding="utf-8")
+    assert said.splitlines() == [
+        "clawmark: the page is open until you stop this command with Ctrl-C."
+    ]
+
+
+def test_form_that_forgets_nothing_gets_one_sentence(web_site: WebSite) -> None:
+    answer = web_site.post("/forget", {})
+    assert (answer.status, "does not say what to forget" in answer.body) == (400, True)
+    assert web_site.get("/forgotten?entries=" + "9" * 5_000 + "&files=1").status == 200
 
 
 def test_cookie_is_still_valid_after_a_restart_on_the_same_port(tmp_path: Path) -> None:

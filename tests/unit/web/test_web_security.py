@@ -8,6 +8,7 @@ import pytest
 
 from clawmark.net.server.requests import Rejection, host_headers
 from clawmark.web.security import Access, Entry, FirstTokens, check_request, has_form_token
+from clawmark.web.server import has_screen
 
 ACCESS = Access(
     hosts=host_headers("127.0.0.1", 8000), key=b"k" * 32, port=8000, first=FirstTokens()
@@ -74,3 +75,9 @@ def test_form_needs_our_origin_and_its_token() -> None:
 def test_other_methods_and_large_headers_are_refused() -> None:
     assert status(scope("DELETE", cookie=COOKIE.decode())) == 405
     assert status(scope(cookie=COOKIE.decode(), x="y" * 40_000)) == 431
+
+
+def test_browser_is_opened_only_where_it_has_a_screen() -> None:
+    assert not has_screen("linux", {"TERM": "xterm", "DISPLAY": ""})
+    assert has_screen("linux", {"DISPLAY": ":0"}) and has_screen("linux", {"WAYLAND_DISPLAY": "w"})
+    assert has_screen("darwin", {}) and has_screen("win32", {})

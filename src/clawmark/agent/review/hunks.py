@@ -5,13 +5,13 @@ it survives other changes of the file. If its place cannot be found, it no longe
 
 from __future__ import annotations
 
-import difflib
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import Literal, NamedTuple, TypeAlias
 
 from clawmark.text.entry_content import normalize_entry
+from clawmark.text.line_diff import line_changes
 from clawmark.text.untrusted.origin_labels import without_comments
 
 HunkState: TypeAlias = Literal["pending", "accepted", "rejected"]
@@ -85,9 +85,8 @@ def make_hunks(
     `explain` returns why a line was added or removed, or None if it does not know. Added lines with
     different explanations become different hunks, so that each can be decided on its own."""
     old_lines, new_lines = split_lines(base), split_lines(new)
-    matcher = difflib.SequenceMatcher(None, old_lines, new_lines, autojunk=False)
     hunks = list[Hunk]()
-    for kind, start, end, new_start, new_end in matcher.get_opcodes():
+    for kind, start, end, new_start, new_end in line_changes(old_lines, new_lines):
         if kind == "equal":
             continue
         removed, added = old_lines[start:end], new_lines[new_start:new_end]
@@ -103,8 +102,8 @@ def make_hunks(
                     new="\n".join(group),
                     reason=because.reason,
                     citations=because.citations,
-                    before="\n".join(_context(old_lines[:start][::-1])[::-1]),
-                    after="\n".join(_context(old_lines[end:])),
+                    before="\n".join(_context(old_lines, range(start - 1, -1, -1))[::-1]),
+                    after="\n".join(_context(old_lines, range(end, len(old_lines)))),
                     start_line=start + 1,
                 )
             )
@@ -147,12 +146,15 @@ def split_lines(text: str) -> list[str]:
     return lines[:-1] if lines[-1] == "" else lines
 
 
-def _context(lines: list[str]) -> list[str]:
-    """Return the first lines, as many as are stored."""
-    filled = [at for at, line in enumerate(lines) if line.strip()]
-    if len(filled) >= CONTEXT_LINES:
-        return lines[: filled[CONTEXT_LINES - 1] + 1]
-    return lines if filled else []
+def _context(lines: list[str], places: Iterable[int]) -> list[str]:
+    """Return the first lines at these places, as many as are stored; none if all are blank."""
+    found, filled = list[str](), 0
+    for at in places:
+        found.append(lines[at])
+        filled += bool(lines[at].strip())
+        if filled == CONTEXT_LINES:
+            break
+    return found if filled else []
 
 
 def hunk_diff(hunk: Hunk) -> list[str]:

@@ -5,7 +5,6 @@ edited copy is kept."""
 
 from __future__ import annotations
 
-import difflib
 import os
 from argparse import ArgumentParser, Namespace
 
@@ -17,6 +16,7 @@ from clawmark.memory import Memory
 from clawmark.model.errors import NotText, WorkspaceError
 from clawmark.model.provenance import Origin
 from clawmark.model.values import parse_citation
+from clawmark.text.line_diff import line_changes
 
 EXAMPLES = """\
 examples:
@@ -90,6 +90,7 @@ def _report(args: Namespace, path: str, before: str, after: str) -> int:
 
 def changed_lines(before: str, after: str) -> tuple[int, int]:
     """Return how many lines were added and removed."""
-    matcher = difflib.SequenceMatcher(None, before.splitlines(), after.splitlines(), autojunk=False)
-    changes = [code for code in matcher.get_opcodes() if code[0] != "equal"]
-    return sum(code[4] - code[3] for code in changes), sum(code[2] - code[1] for code in changes)
+    compared = line_changes(before.splitlines(), after.splitlines())
+    changes = [one for one in compared if one.kind != "equal"]
+    added = sum(one.new_end - one.new_start for one in changes)
+    return added, sum(one.old_end - one.old_start for one in changes)

@@ -9,22 +9,29 @@ import glob
 import os
 from argparse import Namespace
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Literal, NamedTuple
 
 from clawmark.cli.uninstall.own_files import shell_files, shell_mentions, workspace_files
+from clawmark.cli.uninstall.state_files import index_files, is_around, own_paths, own_pattern
 from clawmark.config.paths import Places, resolve_places
 from clawmark.config.sections import FilePlaces
+from clawmark.engine.maintenance.source_file import SourceFile
 from clawmark.hooks.install import Edit, Plan, plan_removal
 from clawmark.hooks.receipt import Receipt, load
 from clawmark.model.errors import ClawmarkError
+from clawmark.workspace.bootstrap import STATE_FOLDER
 from clawmark.workspace.places import ROOT_FILES
 
 STATE_FOLDERS = (
-    *("agents", "batches", "counts", "edits", "locks", "logs", "memory", "plugins"),
-    *("providers", "qmd", "sources", "versions", "install"),
+    *("batches", "counts", "edits", "locks", "logs", "plugins", "providers", "qmd", "versions"),
+    *("install", "memory", "sources", "agents"),
 )
-STATE_FILES = ("ledger.json", "mcp-token", "web-token", "config.lock", "clawmark.json")
+"""In the order in which they are removed: the last ones say what is in the others."""
+STATE_FILES = ("ledger.json", "mcp-token", "web-key", "config.lock", "clawmark.json")
 """The settings come last: they say where the other things are."""
+BACKUPS = "backups"
+"""What the files of `clawmark install` are; they have its receipts too."""
 LEFTOVERS = ("", ".lock", ".new", ".damaged")
 """What may lie beside a file of the state folder."""
 
@@ -78,7 +85,8 @@ def make_plan(
         Removal(file, "shell completion or manual page", "file")
         for file in shell_files(home, environ)
     ]
-    memory = list(_memory(places, kept)) if with_memory else []
+    added = _added_folders(state)
+    memory = list(_memory(places, added, kept)) if with_memory else []
     if not with_memory:
         kept += [
             f"{one.workspace} (memory files; --with-memory removes them)"
@@ -87,11 +95,7 @@ def make_plan(
         ]
     removals += _indexes(places)
     settings = os.path.join(state, "clawmark.json")
-    workspaces = {os.path.realpath(one.workspace) for one in places}
-    is_workspace = os.path.realpath(state) in workspaces or any(
-        os.path.lexists(os.path.join(state, name)) for name in ROOT_FILES
-    )
-    of_state = list(_state(state, kept, with_memory=with_memory, is_workspace=is_workspace))
+    of_state = list(_state(places, added, kept, with_memory=with_memory))
     removals += [one for one in of_state if one.path != settings]
     removals += memory
     removals += [one for one in of_state if one.path == settings]
@@ -121,7 +125,8 @@ def _all_places(args: Namespace) -> list[Places]:
 
 def _connections(state: str, unreachable: list[str]) -> Iterator[Connection]:
     """Yield the coding agents that `clawmark install` has connected."""
-    for folder in sorted(glob.glob(os.path.join(glob.escape(state), "install", "*"))):
+    receipts = glob.glob(os.path.join(glob.escape(state), "install", "*", "receipt.json"))
+    for folder in sorted(map(os.path.dirname, receipts)):
         name = os.path.basename(folder)
         try:
             receipt = load(folder)
@@ -138,61 +143,89 @@ def _indexes(places: list[Places]) -> Iterator[Removal]:
     """Yield the files of indexes outside of the state folder."""
     for one in places:
         if not _is_below(one.index_path, one.state_dir):
-            for path in sorted(glob.glob(f"{glob.escape(one.index_path)}*")):
-                if path == one.index_path or path[len(one.index_path)] in "-.":
-                    yield Removal(path, "index", "file")
+            for path in index_files(one.index_path):
+                yield Removal(path, "index", "file")
+
+
+def _added_folders(state: str) -> frozenset[str]:
+    """Return the real paths of the added folders; of those in damaged files nothing is known."""
+    added = set[str]()
+    for file in glob.glob(os.path.join(glob.escape(state), "sources", "*.json")):
+        with suppress(ClawmarkError):
+            added |= {os.path.realpath(one.path) for one in SourceFile(file).read()}
+    return frozenset(added)
 
 
 def _state(
-    state: str, kept: list[str], *, with_memory: bool, is_workspace: bool
+    places: list[Places], added: frozenset[str], kept: list[str], *, with_memory: bool
 ) -> Iterator[Removal]:
     """Yield what is in the state folder; what is not ours is kept and said."""
+    state = places[0].state_dir
     try:
-        names = sorted(os.listdir(state))
+        names = sorted(os.listdir(state), key=lambda name: (_order(name), name))
     except OSError:
         return
-    if is_workspace:
+    workspaces = {os.path.realpath(one.workspace) for one in places}
+    if os.path.realpath(state) in workspaces or any(name in ROOT_FILES for name in names):
         kept.append(f"{state} (both state folder and workspace: remove its state by hand)")
         return
+    written = {} if with_memory else dict(_written(state))
+    kept += [f"{path} ({what}; --with-memory removes them)" for path, what in written.items()]
+    own = own_pattern(state, {one.agent_id for one in places})
+    inside = {one for one in (*workspaces, *added) if _is_below(one, os.path.realpath(state))}
+    keep = {*inside, *map(os.path.realpath, written)}
     files = {f"{name}{suffix}" for name in STATE_FILES for suffix in LEFTOVERS}
+    said = {"agents": "history and journal", "memory": "index", "install": BACKUPS}
     for name in names:
         path = os.path.join(state, name)
         if name in STATE_FOLDERS:
-            yield from _state_folder(name, path, kept, with_memory=with_memory)
-        elif name in files:
+            found = list(own_paths(state, name, own, keep))
+            yield from (Removal(one, said.get(name, "state")) for one in found)
+            if path not in found and not any(_is_below(one, path) for one in written):
+                kept.append(f"{path} (with files that Clawmark has not made)")
+        elif name in files and os.path.isfile(path):
             yield Removal(path, "settings" if name == "clawmark.json" else "state", "file")
         elif not name.startswith("workspace"):
             kept.append(f"{path} (not made by Clawmark)")
 
 
-def _state_folder(name: str, path: str, kept: list[str], *, with_memory: bool) -> Iterator[Removal]:
-    """Yield a folder of the state folder, without what exists nowhere else."""
-    said = {"agents": "history and journal", "memory": "index", "install": "backups"}
-    own = {"agents": "*/sessions", "memory": "lancedb"}.get(name)
-    found = glob.glob(os.path.join(glob.escape(path), own)) if own and not with_memory else []
-    memory = [one for one in found if os.path.isdir(one) and os.listdir(one)]
-    what = "chats" if name == "agents" else "entries captured with LanceDB"
-    kept += [f"{one} ({what}; --with-memory removes them)" for one in memory]
-    for one in _without(path, memory):
-        yield Removal(one, said.get(name, "state"))
+def _order(name: str) -> int:
+    return STATE_FOLDERS.index(name) if name in STATE_FOLDERS else 0
 
 
-def _without(path: str, kept: list[str]) -> Iterator[str]:
-    """Yield the largest folders and files of a tree that have nothing in them that is kept."""
-    if path in kept:
-        return
-    if not any(_is_below(one, path) for one in kept):
-        yield path
-        return
-    for name in sorted(os.listdir(path)):
-        yield from _without(os.path.join(path, name), kept)
+def _written(state: str) -> Iterator[tuple[str, str]]:
+    """Yield what exists nowhere else than in the state folder, and what it is."""
+    for pattern, what in (
+        ("agents/*/sessions", "chats"),
+        ("memory/lancedb", "entries captured with LanceDB"),
+        ("edits/*", "edits that were not saved"),
+    ):
+        for path in sorted(glob.glob(os.path.join(glob.escape(state), pattern))):
+            if os.path.isdir(path) and os.listdir(path):
+                yield path, what
 
 
-def _memory(places: list[Places], kept: list[str]) -> Iterator[Removal]:
+def _memory(places: list[Places], added: frozenset[str], kept: list[str]) -> Iterator[Removal]:
     """Yield the memory files of the workspaces; other files in them are kept."""
     for one in places:
+        if one.workspace_origin == "current folder" and not _was_used(one):
+            kept.append(
+                f"{one.workspace} (Clawmark has made nothing for it; to remove the memory files of "
+                "this folder, name it with --workspace)"
+            )
+            continue
         for path in workspace_files(one.workspace, kept):
-            yield Removal(path, "memory", "memory")
+            if is_around(path, added):
+                kept.append(f"{path} (it is in an added folder, or has one in it)")
+            else:
+                yield Removal(path, "memory", "memory")
+
+
+def _was_used(places: Places) -> bool:
+    """Whether Clawmark has written something for a workspace."""
+    folder = os.path.join(places.state_dir, "agents", places.agent_id)
+    marks = (places.index_path, folder, os.path.join(places.workspace, STATE_FOLDER))
+    return any(os.path.exists(path) for path in marks)
 
 
 def _unreachable(home: str, environ: Mapping[str, str]) -> Iterator[str]:

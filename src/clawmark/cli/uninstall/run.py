@@ -9,7 +9,7 @@ import os
 import shutil
 from typing import NamedTuple
 
-from clawmark.cli.uninstall.plan import Connection, UninstallPlan
+from clawmark.cli.uninstall.plan import BACKUPS, Connection, UninstallPlan
 from clawmark.hooks.install import carry_out
 from clawmark.model.errors import ClawmarkError
 
@@ -31,7 +31,7 @@ def uninstall(plan: UninstallPlan) -> Outcome:
         )
     is_connected = bool(failed)
     for one in plan.removals:
-        if is_connected and os.path.basename(one.path) == "install":
+        if is_connected and one.what == BACKUPS:
             continue  # the receipts are needed to try again
         reason = _remove(one.path)
         (failed if reason else removed).append(f"{one.path}: {reason}" if reason else one.path)

@@ -8,7 +8,7 @@ from typing import Literal
 
 from clawmark.engine.parts import IndexParts
 from clawmark.engine.sync.transcript_progress import Reached, decode
-from clawmark.model.errors import WorkspaceError
+from clawmark.model.errors import FileMissing, WorkspaceError
 from clawmark.model.reports import Transcript
 from clawmark.model.values import FileRow, FileState
 from clawmark.text.transcripts.records import TranscriptMessage, format_of, parse_line
@@ -46,12 +46,13 @@ def read_transcript(
             if named and name
             else f"There is no transcript {name}."
         )
-        raise WorkspaceError(what, hint="`clawmark sessions` lists them.")
+        kind = WorkspaceError if named and name else FileMissing
+        raise kind(what, hint="`clawmark sessions` lists them.")
     try:
         with sessions.open(named[0]) as opened:
             return named[0], tuple(read_messages(opened, sessions.clean))
     except FileNotFoundError:
-        raise WorkspaceError(
+        raise FileMissing(
             f"{named[0]} is gone.", hint="`clawmark sessions` lists what is there."
         ) from None
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import socket
 
 from uvicorn import Config
@@ -36,7 +37,7 @@ def bind(host: str, port: int) -> socket.socket:
         return listening
     except OSError as error:
         raise ClawmarkError(
-            f"Cannot listen on {host} port {port}: {error.strerror}.",
+            f"Cannot listen on {host} port {port}: {os.strerror(error.errno or 0)}.",
             hint="Choose another port with --port.",
         ) from error
 

@@ -25,6 +25,9 @@ WAYS = ("lines", "text", "path", "session", "source")
 PLACES_SHOWN = 50
 _COUNTS = tuple(name for name in ForgetReport._fields if name not in ("unreachable", "resumed"))
 
+MOST_DIGITS = 9
+"""Of a count in an address."""
+
 
 class Places(NamedTuple):
     """The places of one kind."""
@@ -114,7 +117,9 @@ def asked(fields: Mapping[str, str]) -> tuple[str, str]:
 def forgotten_page(memory: Memory, fields: Mapping[str, str]) -> ForgottenPage:
     """Describe what was done from the counts in the address."""
     counts: dict[str, Any] = {
-        name: int(fields[name]) for name in _COUNTS if fields.get(name, "").isdecimal()
+        name: int(fields[name][:MOST_DIGITS])
+        for name in _COUNTS
+        if fields.get(name, "").isdecimal()
     }
     report = ForgetReport()._replace(**counts)
     path = parse_citation(fields.get("path", "")).path
@@ -133,6 +138,8 @@ def _forget(request: Request) -> Response:
         return page(request, "forget.html", model)
     fields = form(request)
     way, what = asked(fields)
+    if not way:
+        raise WorkspaceError("The form does not say what to forget.", hint="Open /forget again.")
     done = carry_out(memory, way, what, fields.get("digest", ""))
     if isinstance(done, ForgetPage):
         return page(request, "forget.html", done, status=409)
