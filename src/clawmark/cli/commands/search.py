@@ -24,12 +24,13 @@ from clawmark.cli.output import (
 )
 from clawmark.memory import Memory
 from clawmark.model.errors import ClawmarkError
-from clawmark.model.values import CandidateStory, Explanation, Found, Hit
+from clawmark.model.values import Found, Hit
 from clawmark.system import log_file
 from clawmark.text.untrusted.origin_labels import without_comments
 
 if TYPE_CHECKING:
     from clawmark.cli.unsearched_files import Unsearched
+    from clawmark.model.explanation import CandidateStory, Explanation
     from clawmark.model.provenance import Provenance
 
 SHOWN_ORIGINS = 3

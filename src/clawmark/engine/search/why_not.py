@@ -9,15 +9,8 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from clawmark.engine.search.legs import Asked, any_term
-from clawmark.model.values import (
-    NO_FILTERS,
-    CandidateStory,
-    ChunkRow,
-    Filters,
-    Found,
-    Query,
-    citation,
-)
+from clawmark.model.explanation import CandidateStory
+from clawmark.model.values import NO_FILTERS, ChunkRow, Filters, Found, Query, citation
 from clawmark.model.why_not import LegRank, Outcome
 from clawmark.store.base import SearchSnapshot
 from clawmark.text.globs import path_matcher

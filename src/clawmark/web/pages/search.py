@@ -10,8 +10,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from clawmark.memory import Memory
+from clawmark.model.explanation import CandidateStory, Step
 from clawmark.model.provenance import Provenance
-from clawmark.model.values import CandidateStory, Found, Hit, NothingFound, Step
+from clawmark.model.values import Found, Hit, NothingFound
 from clawmark.web.markdown import file_address
 from clawmark.web.pages.evidence import Line, Sum, lines_of, origin_in_words, sum_up
 from clawmark.web.render import page, plural
