@@ -18,7 +18,7 @@ from clawmark.composition.stores import open_store, vector_engine
 from clawmark.config.paths import Places
 from clawmark.config.schema import Loaded, MemorySearch, QueryOptions, Remote, Settings
 from clawmark.config.schema.media import Multimodal
-from clawmark.embed.base import Choice, Embedder, EmbedderContext, EmbeddingOptions
+from clawmark.embed.base import Choice, Embedder
 from clawmark.engine.maintenance.source_file import SourceFile
 from clawmark.engine.parts import IndexParts, Setup
 from clawmark.engine.search.time_preference import may_name_time
@@ -306,9 +306,9 @@ def _choose(
         return Choice((), "memorySearch.store.vector.enabled is false", None), revive_none
     if (provider or options.provider) == "none":
         return Choice((), "the provider is none: keywords answer alone", None), revive_none
-    from clawmark.embed.choose import choose, revive
+    from clawmark.embed import choose, embedder_options
 
-    wanted = EmbeddingOptions(
+    wanted = embedder_options.EmbeddingOptions(
         provider=options.provider,
         model=options.model,
         dims=options.output_dimensionality,
@@ -321,7 +321,7 @@ def _choose(
         # The configured model, address and key belong to the configured provider only.
         wanted = wanted._replace(provider=provider, model="", dims=0, remote=Remote())
     batch_dir = os.path.join(places.state_dir, "batches", places.agent_id)
-    around = EmbedderContext(
+    around = embedder_options.EmbedderContext(
         environ=os.environ,
         state_dir=places.state_dir,
         batch_dir=batch_dir,
@@ -329,9 +329,9 @@ def _choose(
     )
 
     def older(identity: Identity) -> Embedder | None:
-        return revive(identity, wanted, around)
+        return choose.revive(identity, wanted, around)
 
-    return choose(wanted, around), older
+    return choose.choose(wanted, around), older
 
 
 def _dims_of(store: ManagedStore, names: tuple[str, ...]) -> int:

@@ -13,7 +13,8 @@ from collections.abc import Mapping
 from clawmark.config.check import fill_in
 from clawmark.config.schema import Remote
 from clawmark.config.unsupported import OPENCLAW_PROVIDERS
-from clawmark.embed.base import Choice, Embedder, EmbedderContext, EmbeddingOptions
+from clawmark.embed.base import Choice, Embedder
+from clawmark.embed.embedder_options import EmbedderContext, EmbeddingOptions
 from clawmark.embed.local.static import MODEL, StaticEmbedder
 from clawmark.embed.local.weights import HINT, SUFFIX, find_pack, has_numpy
 from clawmark.model.errors import ClawmarkError, ConfigError, EmbeddingUnavailable

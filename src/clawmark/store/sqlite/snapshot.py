@@ -9,6 +9,7 @@ import json
 import os
 import sys
 from collections.abc import Collection, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
 from clawmark.model.errors import IndexStoreError
@@ -25,7 +26,6 @@ from clawmark.model.values import (
 from clawmark.store.base import DueChunk, FileSet, IndexState, KeywordCounts, KeywordQuery
 from clawmark.store.sqlite import cache, keywords
 from clawmark.store.sqlite.db import SQLITE_VERSION, Database, as_list, one_line
-from clawmark.store.sqlite.filtering import select
 from clawmark.store.sqlite.meta import Meta, SpaceFacts
 from clawmark.store.sqlite.schema import WORDS
 
@@ -219,7 +219,11 @@ class SqliteSnapshot:
             meta=self.meta,
         )
         narrowed._chunk_count = self._chunk_count
-        narrowed._selection = select(self.db, self.generation, self._visible("f."), filters)
+        # Imported late: most searches have no filters.
+        filtering = import_module("clawmark.store.sqlite.filtering")
+        narrowed._selection = filtering.select(
+            self.db, self.generation, self._visible("f."), filters
+        )
         return narrowed
 
     def _selected_keys(self) -> frozenset[int]:
