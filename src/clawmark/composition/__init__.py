@@ -13,7 +13,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from clawmark.backends.builtin import BuiltinBackend
-from clawmark.backends.none import NoMemoryBackend, NoSearchBackend, empty_slot
 from clawmark.composition.stores import open_store, vector_engine
 from clawmark.config.paths import Places
 from clawmark.config.schema import Loaded, MemorySearch, QueryOptions, Remote, Settings
@@ -21,7 +20,6 @@ from clawmark.config.schema.media import Multimodal
 from clawmark.embed.base import Choice, Embedder
 from clawmark.engine.maintenance.source_file import SourceFile
 from clawmark.engine.parts import IndexParts, Setup
-from clawmark.engine.search.time_preference import may_name_time
 from clawmark.engine.sync.scan import SyncParts
 from clawmark.model.values import Identity, MediaRules, Query, Scan
 from clawmark.store.base import ManagedStore
@@ -240,22 +238,22 @@ def choose_backend(
     builtin: BuiltinBackend, settings: Settings, places: Places, *, background: bool
 ) -> MemoryBackend:
     """Return the configured backend."""
-    if not settings.plugins.has_memory:
-        return NoMemoryBackend(builtin)
-    if not settings.memory_search.enabled:
-        return NoSearchBackend(builtin)
-    if settings.memory.backend == "builtin":
-        return builtin
+    chosen: MemoryBackend = builtin
     # Only the selected backend is imported.
-    other = import_module("clawmark.composition.backends")
-    chosen: MemoryBackend = other.open_other(builtin, settings, places, background=background)
+    if not settings.plugins.has_memory:
+        chosen = import_module("clawmark.backends.none").NoMemoryBackend(builtin)
+    elif not settings.memory_search.enabled:
+        chosen = import_module("clawmark.backends.none").NoSearchBackend(builtin)
+    elif settings.memory.backend != "builtin":
+        other = import_module("clawmark.composition.backends")
+        chosen = other.open_other(builtin, settings, places, background=background)
     return chosen
 
 
 def require_index(settings: Settings) -> None:
     """Raise ConfigError if the memory slot is empty: then there is no index."""
     if not settings.plugins.has_memory:
-        raise empty_slot()
+        raise import_module("clawmark.backends.none").empty_slot()
 
 
 def source_file(places: Places) -> SourceFile:
@@ -390,6 +388,8 @@ def make_query(
     today: Callable[[], str],
 ) -> Query:
     """Complete a question with the configured search options."""
+    # Imported late: a sync does without it.
+    times = import_module("clawmark.engine.search.time_preference")
     hybrid, decay = options.hybrid, options.hybrid.temporal_decay
     most = options.max_results if max_results is None else max(1, max_results)
     return Query(
@@ -403,7 +403,7 @@ def make_query(
         candidates=max(CANDIDATE_FLOOR, most * hybrid.candidate_multiplier),
         mmr_lambda=hybrid.mmr.lambda_ if hybrid.mmr.enabled else None,
         half_life_days=decay.half_life_days if decay.enabled else None,
-        today=today() if decay.enabled or may_name_time(text) else "",
+        today=today() if decay.enabled or times.may_name_time(text) else "",
     )
 
 
