@@ -29,8 +29,9 @@ from clawmark.agent.prompt.recall import parse_block
 from clawmark.agent.tools.policy import access_of
 from clawmark.backends.lancedb.entries import Captured
 from clawmark.backends.lancedb.writing import says_the_same
-from clawmark.embed.base import Embedder, EmbedderContext, EmbeddingOptions
+from clawmark.embed.base import Embedder
 from clawmark.embed.choose import choose
+from clawmark.embed.embedder_options import EmbedderContext, EmbeddingOptions
 from clawmark.store.similarity import cosines
 from clawmark.text.secrets.redact import Redactor
 from clawmark.workspace import Workspace

@@ -35,7 +35,7 @@ from ranking import TIERS
 from clawmark import Memory
 from clawmark.config.schema import QueryOptions
 from clawmark.engine.search import pipeline, scoring, statements
-from clawmark.model.values import CandidateStory
+from clawmark.model.explanation import CandidateStory
 
 SETS = ("notes", "locomo", "longmemeval", "musique")
 FEATURES = ("TEXT", "NAME", "INSTANT_MEANING", "MODEL_MEANING", "LINE", "USER")

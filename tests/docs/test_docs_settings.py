@@ -10,7 +10,8 @@ from docblocks import ROOT, Block, blocks, documents, where
 
 from clawmark.config.load import load
 from clawmark.config.paths import resolve_places
-from clawmark.embed.choose import BUILT_IN, COMPATIBLE, LADDER, REMOTE
+from clawmark.embed.choose import BUILT_IN
+from clawmark.embed.known_services import COMPATIBLE, LADDER, REMOTE
 
 SHOWN = [block for file in documents() for block in blocks(file) if block.language == "json5"]
 

@@ -242,6 +242,17 @@ def test_a_search_compiles_no_quoted_annotations(place: Place) -> None:
     assert run_search_after(place, record, not_modules) == "0 []"
 
 
+def test_a_plain_search_does_without_what_only_other_searches_need(place: Place) -> None:
+    needless = (
+        "needless = {f'clawmark.{name}' for name in ('engine.search.explain', 'model.explanation', "
+        "'config.schema.field_keys', 'store.sqlite.filtering', 'store.contents', 'cli.as_json', "
+        "'embed.embedder_options', 'backends.none')}"
+    )
+    shown = "sorted(needless & set(sys.modules))"
+    assert run_after(place, ["index"], LATER, "[]") == "0 []"
+    assert run_search_after(place, needless, shown) == "0 []"
+
+
 def test_a_search_imports_neither_journal_nor_history(place: Place) -> None:
     assert run_search_after(place, HEAVY, SHOWN) == "0 []"
     assert run_search_after(place, "heavy = ('clawmark.history',)", SHOWN) == "0 []"

@@ -21,7 +21,8 @@ from clawmark import Memory
 from clawmark.engine.search import scoring
 from clawmark.engine.search.statements import BATCH
 from clawmark.engine.sync.vectors import FEWEST_VECTORS, NOISE_GROWTH
-from clawmark.model.values import CandidateStory, Query
+from clawmark.model.explanation import CandidateStory
+from clawmark.model.values import Query
 
 NOTES = (
     "The billing service moved from MySQL to PostgreSQL in March because of the row locks.",

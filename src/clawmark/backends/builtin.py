@@ -11,7 +11,7 @@ from _thread import RLock, allocate_lock  # without `threading`, which costs a c
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from clawmark.backends.freshener import Freshener
 from clawmark.backends.freshening import LOOK_SECONDS
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
     from clawmark.backends.background import Background
     from clawmark.engine.search.legs import Asked
+    from clawmark.engine.search.why_not import Judging
     from clawmark.engine.versions.background_recorder import BackgroundRecorder
     from clawmark.engine.versions.recorder import VersionRecorder
     from clawmark.model.documents import Excerpt
@@ -56,16 +57,6 @@ MATCHES_CHANGED = NothingFound(
     "The files that matched have changed or are gone, and the index has not caught up yet.",
     None,
 )
-
-
-class Judging(NamedTuple):
-    """What is needed to judge passages: they, a snapshot, and the pipeline over it."""
-
-    query: Query
-    rows: Sequence[ChunkRow]
-    snapshot: Snapshot
-    asked: Asked
-    run: Callable[[Query, Sequence[int]], Found]
 
 
 class BuiltinBackend:
@@ -250,8 +241,9 @@ class BuiltinBackend:
         """Bring the index up to date, and examine how a query judges some passages.
 
         `select` finds the passages in a snapshot; without any, the result is None."""
-        # Only callers that ask why a passage is missing import it.
+        # Only callers that ask why a passage is missing import these.
         engine = import_module("clawmark.engine.search.pipeline")
+        judging = import_module("clawmark.engine.search.why_not").Judging
         clean = import_module("clawmark.text.keywords.query").clean_query
         query = query._replace(text=clean(query.text))
         with HeldSnapshot(self.parts.store) as snapshot:
@@ -274,7 +266,7 @@ class BuiltinBackend:
                 )
                 return found
 
-            return examine(Judging(query=query, rows=rows, snapshot=reader, asked=asked, run=run))
+            return examine(judging(query=query, rows=rows, snapshot=reader, asked=asked, run=run))
 
     def read(
         self, path: str, start: int | None = None, lines: int | None = None, max_chars: int = 12_000

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from clawmark.backends.builtin import BuiltinBackend, Judging
+from clawmark.backends.builtin import BuiltinBackend
 from clawmark.engine.search.why_not import (
     Judged,
+    Judging,
     failing_filter,
     judge,
     rarest_words,

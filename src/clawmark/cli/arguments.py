@@ -35,7 +35,6 @@ SHORT = {
 """
 WITH_VALUE = ("--workspace", "--agent", "--config", "--state-dir", "-w", "-a", "-c")
 _JOINED = ("--workspace=", "--agent=", "--config=", "--state-dir=", "-w", "-a", "-c")
-_SWITCHES = re.compile("--json|--quiet|-[jq]+")
 
 
 COMMON: dict[str, dict[str, Any]] = {
@@ -92,7 +91,12 @@ def with_short(names: Sequence[str]) -> list[str]:
 def asks_for_json(argv: Sequence[str]) -> bool:
     """Whether a command line has `--json` or `-j`, also one that cannot be parsed."""
     flags = itertools.takewhile(lambda word: word != "--", argv)
-    return any(word == "--json" or re.fullmatch("-[qvf]*j[jqvf]*", word) for word in flags)
+    return any(word == "--json" or (_has_letters(word, "jqvf") and "j" in word) for word in flags)
+
+
+def _has_letters(word: str, letters: str) -> bool:
+    """Whether a word is short flags of these letters, such as `-qv`."""
+    return len(word) > 1 and word[0] == "-" and not word[1:].strip(letters)
 
 
 def closest(typed: str, known: Iterable[str]) -> str:
@@ -113,7 +117,11 @@ def leading_flags(argv: list[str]) -> list[str]:
     while end < len(argv):
         if argv[end] in WITH_VALUE:
             end += 2
-        elif _SWITCHES.fullmatch(argv[end]) or argv[end].startswith(_JOINED):
+        elif (
+            argv[end] in ("--json", "--quiet")
+            or _has_letters(argv[end], "jq")
+            or argv[end].startswith(_JOINED)
+        ):
             end += 1
         else:
             break

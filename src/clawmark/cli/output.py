@@ -11,9 +11,9 @@ import os
 import re
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, TextIO
 
-from clawmark.cli.as_json import error_as_json
 from clawmark.model.errors import ClawmarkError, FilterError, advice
 
 if TYPE_CHECKING:
@@ -119,7 +119,9 @@ def report(error: ClawmarkError, *, as_json: bool) -> int:
     """Print an error and its hint; return its exit code."""
     if as_json and not isinstance(error, OutputError):
         try:
-            emit({"ok": False, "error": error_as_json(error)})
+            # Imported late: a command that succeeds, or prints text, does without it.
+            converted = import_module("clawmark.cli.as_json").error_as_json(error)
+            emit({"ok": False, "error": converted})
             flush()
             return error.exit_code
         except (ClawmarkError, Stopped):

@@ -4,9 +4,9 @@ Looks in the current folder, then in the workspace. The agent's own files (`AGEN
 count."""
 
 import os
-import shlex
 from argparse import Namespace
 from collections.abc import Container
+from importlib import import_module
 from typing import NamedTuple
 
 from clawmark.cli.arguments import common_flags
@@ -108,6 +108,7 @@ def current_folder() -> str:
 
 
 def _command(folder: str, args: Namespace) -> str:
-    is_plain = shlex.quote(folder) == folder
-    words = [short_path(folder) if is_plain else shlex.quote(folder)]
-    return " ".join(["clawmark add", *words, *map(shlex.quote, common_flags(args))])
+    # Imported late: nearly every sync finds that nothing is left out.
+    quote = import_module("shlex").quote
+    words = [short_path(folder) if quote(folder) == folder else quote(folder)]
+    return " ".join(["clawmark add", *words, *map(quote, common_flags(args))])

@@ -9,7 +9,7 @@ from clawmark.cli.as_json import as_json
 from clawmark.cli.layout import table
 from clawmark.cli.output import emit, one_line, paint, place, plain, say
 from clawmark.memory import Memory
-from clawmark.model.values import Factor
+from clawmark.model.explanation import Factor
 from clawmark.model.why_not import FACTOR_NAMES, LegRank, WhyNot
 
 

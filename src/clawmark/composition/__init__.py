@@ -13,15 +13,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from clawmark.backends.builtin import BuiltinBackend
-from clawmark.backends.none import NoMemoryBackend, NoSearchBackend, empty_slot
 from clawmark.composition.stores import open_store, vector_engine
 from clawmark.config.paths import Places
 from clawmark.config.schema import Loaded, MemorySearch, QueryOptions, Remote, Settings
 from clawmark.config.schema.media import Multimodal
-from clawmark.embed.base import Choice, Embedder, EmbedderContext, EmbeddingOptions
+from clawmark.embed.base import Choice, Embedder
 from clawmark.engine.maintenance.source_file import SourceFile
 from clawmark.engine.parts import IndexParts, Setup
-from clawmark.engine.search.time_preference import may_name_time
 from clawmark.engine.sync.scan import SyncParts
 from clawmark.model.values import Identity, MediaRules, Query, Scan
 from clawmark.store.base import ManagedStore
@@ -240,22 +238,22 @@ def choose_backend(
     builtin: BuiltinBackend, settings: Settings, places: Places, *, background: bool
 ) -> MemoryBackend:
     """Return the configured backend."""
-    if not settings.plugins.has_memory:
-        return NoMemoryBackend(builtin)
-    if not settings.memory_search.enabled:
-        return NoSearchBackend(builtin)
-    if settings.memory.backend == "builtin":
-        return builtin
+    chosen: MemoryBackend = builtin
     # Only the selected backend is imported.
-    other = import_module("clawmark.composition.backends")
-    chosen: MemoryBackend = other.open_other(builtin, settings, places, background=background)
+    if not settings.plugins.has_memory:
+        chosen = import_module("clawmark.backends.none").NoMemoryBackend(builtin)
+    elif not settings.memory_search.enabled:
+        chosen = import_module("clawmark.backends.none").NoSearchBackend(builtin)
+    elif settings.memory.backend != "builtin":
+        other = import_module("clawmark.composition.backends")
+        chosen = other.open_other(builtin, settings, places, background=background)
     return chosen
 
 
 def require_index(settings: Settings) -> None:
     """Raise ConfigError if the memory slot is empty: then there is no index."""
     if not settings.plugins.has_memory:
-        raise empty_slot()
+        raise import_module("clawmark.backends.none").empty_slot()
 
 
 def source_file(places: Places) -> SourceFile:
@@ -306,9 +304,9 @@ def _choose(
         return Choice((), "memorySearch.store.vector.enabled is false", None), revive_none
     if (provider or options.provider) == "none":
         return Choice((), "the provider is none: keywords answer alone", None), revive_none
-    from clawmark.embed.choose import choose, revive
+    from clawmark.embed import choose, embedder_options
 
-    wanted = EmbeddingOptions(
+    wanted = embedder_options.EmbeddingOptions(
         provider=options.provider,
         model=options.model,
         dims=options.output_dimensionality,
@@ -321,7 +319,7 @@ def _choose(
         # The configured model, address and key belong to the configured provider only.
         wanted = wanted._replace(provider=provider, model="", dims=0, remote=Remote())
     batch_dir = os.path.join(places.state_dir, "batches", places.agent_id)
-    around = EmbedderContext(
+    around = embedder_options.EmbedderContext(
         environ=os.environ,
         state_dir=places.state_dir,
         batch_dir=batch_dir,
@@ -329,9 +327,9 @@ def _choose(
     )
 
     def older(identity: Identity) -> Embedder | None:
-        return revive(identity, wanted, around)
+        return choose.revive(identity, wanted, around)
 
-    return choose(wanted, around), older
+    return choose.choose(wanted, around), older
 
 
 def _dims_of(store: ManagedStore, names: tuple[str, ...]) -> int:
@@ -390,6 +388,8 @@ def make_query(
     today: Callable[[], str],
 ) -> Query:
     """Complete a question with the configured search options."""
+    # Imported late: a sync does without it.
+    times = import_module("clawmark.engine.search.time_preference")
     hybrid, decay = options.hybrid, options.hybrid.temporal_decay
     most = options.max_results if max_results is None else max(1, max_results)
     return Query(
@@ -403,7 +403,7 @@ def make_query(
         candidates=max(CANDIDATE_FLOOR, most * hybrid.candidate_multiplier),
         mmr_lambda=hybrid.mmr.lambda_ if hybrid.mmr.enabled else None,
         half_life_days=decay.half_life_days if decay.enabled else None,
-        today=today() if decay.enabled or may_name_time(text) else "",
+        today=today() if decay.enabled or times.may_name_time(text) else "",
     )
 
 

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import Any
 
 from clawmark.config.schema import Settings
+from clawmark.config.schema.field_keys import FIELD_KEYS
 from clawmark.config.schema.key import Key
 
 _SECTIONS = {
@@ -76,11 +77,20 @@ def keys_of(group: Any, prefix: str, attributes: tuple[str, ...]) -> Iterator[Ke
     for attribute, hint in type(group).__annotations__.items():
         path, value = (*attributes, attribute), getattr(group, attribute)
         name = _SECTIONS.get(".".join(path)) or prefix + _spelling(attribute)
-        for key in getattr(hint, "__metadata__", ()):
-            kind = key.kind or _KINDS[hint.__origin__][bool(key.choices)]
+        if key := _key_of(type(group), attribute, hint):
+            plain = hint.__origin__ if hasattr(hint, "__metadata__") else hint
+            kind = key.kind or _KINDS[plain][bool(key.choices)]
             yield key._replace(name=name, kind=kind, default=value, attributes=path)
         if hasattr(value, "_fields"):
             yield from keys_of(value, f"{name}.", path)
+
+
+def _key_of(group: type, attribute: str, hint: object) -> Key | None:
+    """The key of a field, from `field_keys` or from its annotation; None if it is not a setting."""
+    if group in FIELD_KEYS:
+        return FIELD_KEYS[group].get(attribute)
+    found: Key | None = next(iter(getattr(hint, "__metadata__", ())), None)
+    return found
 
 
 def _spelling(attribute: str) -> str:

@@ -2,11 +2,10 @@
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from math import hypot, isfinite
 from typing import Any, NamedTuple, Protocol
 
-from clawmark.config.schema import Remote
 from clawmark.model.errors import EmbeddingRejected
 from clawmark.model.values import Degraded, Identity, Vector
 
@@ -35,15 +34,6 @@ class Traits(NamedTuple):
     """Has a method `embed_media`, which returns one vector per `MediaFile`."""
 
 
-class MediaFile(NamedTuple):
-    """An image or audio file to embed."""
-
-    label: str
-    """What it is, in words; embedded together with the file."""
-    mime: str
-    data: bytes
-
-
 class Embedder(Protocol):
     """Turns texts into unit vectors. Creating one is cheap; the first call loads the model."""
 
@@ -63,30 +53,6 @@ class Embedder(Protocol):
 
     def embed_query(self, text: str) -> Vector:
         """The vector of a question; raises EmbeddingError."""
-
-
-class EmbeddingOptions(NamedTuple):
-    """What the configuration says about embedding."""
-
-    provider: str = "auto"
-    model: str = ""
-    dims: int = 0
-    local_model_path: str = ""
-    fallback: tuple[str, ...] = ()
-    remote: Remote = Remote()
-    entries: Mapping[str, Mapping[str, object]] = {}
-    """OpenClaw's `models.providers`: services by name."""
-
-
-class EmbedderContext(NamedTuple):
-    """What an embedder may need besides its options."""
-
-    environ: Mapping[str, str]
-    state_dir: str
-    """Where the ledger and the circuit breakers are kept."""
-    batch_dir: str
-    dims_of: Callable[[str, str, str], int]
-    """(provider, model, provider key) -> the size of the vectors the index already has, or 0."""
 
 
 class Choice(NamedTuple):

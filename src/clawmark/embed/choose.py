@@ -9,27 +9,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from importlib import import_module
+from types import ModuleType
 
 from clawmark.config.check import fill_in
 from clawmark.config.schema import Remote
 from clawmark.config.unsupported import OPENCLAW_PROVIDERS
-from clawmark.embed.base import Choice, Embedder, EmbedderContext, EmbeddingOptions
+from clawmark.embed.base import Choice, Embedder
+from clawmark.embed.embedder_options import EmbedderContext, EmbeddingOptions
 from clawmark.embed.local.static import MODEL, StaticEmbedder
 from clawmark.embed.local.weights import HINT, SUFFIX, find_pack, has_numpy
 from clawmark.model.errors import ClawmarkError, ConfigError, EmbeddingUnavailable
-from clawmark.model.providers import PROVIDERS
 from clawmark.model.values import Degraded, Identity
 
 BUILT_IN = ("auto", "default", "static", "local", "none")
-_EMBEDDING = {name: row.embedding for name, row in PROVIDERS.items() if row.embedding}
-REMOTE = tuple(name for name, facts in _EMBEDDING.items() if not facts.is_compatible)
-COMPATIBLE = tuple(name for name, facts in _EMBEDDING.items() if facts.is_compatible)
-LADDER = {
-    name: PROVIDERS[name].keys + PROVIDERS[name].other_secrets
-    for name, facts in _EMBEDDING.items()
-    if facts.is_auto
-}
-"""Where `auto` looks for keys; the first one found decides."""
 
 
 def choose(options: EmbeddingOptions, context: EmbedderContext) -> Choice:
@@ -82,7 +75,7 @@ def make(name: str, options: EmbeddingOptions, context: EmbedderContext) -> Embe
     if name == "local":
         return _local(options.local_model_path)
     entry = options.entries.get("google" if name == "gemini" else name)
-    if name not in BUILT_IN and (entry is not None or name in (*REMOTE, *COMPATIBLE)):
+    if name not in BUILT_IN and (entry is not None or name in _services().NAMES):
         # Imported late: the HTTP stack is not part of a local search.
         from clawmark.embed.services.make import make_from_entry, make_remote
 
@@ -100,7 +93,7 @@ def make(name: str, options: EmbeddingOptions, context: EmbedderContext) -> Embe
     from clawmark.embed import plugins
 
     if name in BUILT_IN or plugins.find(name) is None:
-        names = ", ".join((*BUILT_IN, *REMOTE, *COMPATIBLE, *plugins.names()))
+        names = ", ".join((*BUILT_IN, *_services().NAMES, *plugins.names()))
         raise ConfigError(
             f'memorySearch.provider is "{name}", which is not a provider; known are {names}.',
             key="memorySearch.provider",
@@ -127,6 +120,11 @@ def revive(
     return made if made.identity[:3] == identity[:3] else None
 
 
+def _services() -> ModuleType:
+    # Imported late: static vectors need no table of services.
+    return import_module("clawmark.embed.known_services")
+
+
 def _automatic_provider(options: EmbeddingOptions, context: EmbedderContext) -> tuple[str, str]:
     """The provider that `auto` selects, and why; an empty name for static vectors alone."""
     if options.local_model_path:
@@ -136,7 +134,7 @@ def _automatic_provider(options: EmbeddingOptions, context: EmbedderContext) -> 
         environ = context.environ
         if options.remote.api_key and _has_configured_key(options, context):
             return "openai", "memorySearch.remote.apiKey is set"
-        for name, variables in LADDER.items():
+        for name, variables in _services().LADDER.items():
             for variable in variables:
                 if environ.get(variable, "").strip():
                     return name, f"{variable} is set"
@@ -252,7 +250,7 @@ def _check_fallback(name: str, options: EmbeddingOptions) -> None:
     """Raise ConfigError for a name that is not a provider: the user relies on it when the first one
     fails.
     """
-    if name in ("local", *REMOTE, *COMPATIBLE, *options.entries):
+    if name in ("local", *_services().NAMES, *options.entries):
         return
     # Imported late: listing the installed packages takes 40 ms.
     from clawmark.embed import plugins
@@ -261,7 +259,7 @@ def _check_fallback(name: str, options: EmbeddingOptions) -> None:
     if name in BUILT_IN or name not in others:
         raise ConfigError(
             f'memorySearch.fallback names "{name}", which cannot be a fallback; '
-            f"what can is {', '.join(('local', *REMOTE, *COMPATIBLE, *others))}.",
+            f"what can is {', '.join(('local', *_services().NAMES, *others))}.",
             key="memorySearch.fallback",
             hint="Correct the name or remove it.",
         )

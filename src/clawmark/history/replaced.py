@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from clawmark.history.history import History
 from clawmark.history.repository import Version
-from clawmark.model.values import Replaced
+from clawmark.model.versions import Replaced
 from clawmark.text.entry_content import normalize_entry
 from clawmark.text.entry_times import without_times
 from clawmark.text.keywords.query import query_terms

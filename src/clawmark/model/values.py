@@ -6,10 +6,13 @@ takes 17 ms longer than twenty named tuples, more than the search itself."""
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
+    from clawmark.model.explanation import Explanation
     from clawmark.model.provenance import Provenance
+    from clawmark.model.versions import AsOf, Replaced
 else:
-    # An annotation in quotes would be compiled at import: the first one costs a cold search 1 ms.
-    Provenance = object
+    # Not needed by a cold search. An annotation in quotes would be compiled at import: the first
+    # one costs 1 ms.
+    AsOf = Explanation = Provenance = Replaced = object
 
 Vector: TypeAlias = bytes
 """A unit vector as packed little-endian float32 numbers; read it with `memoryview(v).cast("f")`."""
@@ -255,16 +258,6 @@ class Query(NamedTuple):
     filters: Filters = NO_FILTERS
 
 
-class Replaced(NamedTuple):
-    """A line that a later one has replaced."""
-
-    text: str
-    until: str
-    """When it was replaced, ISO 8601 in the user's time zone."""
-    version: str = ""
-    """The version that replaced it; empty if that is not recorded yet."""
-
-
 class Hit(NamedTuple):
     """One cited answer."""
 
@@ -329,72 +322,6 @@ class NothingFound(NamedTuple):
     ]
     message: str
     best_score: float | None
-
-
-class Step(NamedTuple):
-    """What one step of the search pipeline did, for `--explain`."""
-
-    number: int
-    name: str
-    summary: str
-    milliseconds: float
-    passages: int | None = None
-    """How many passages there are after the step; None if it does not choose among them."""
-
-
-class Factor(NamedTuple):
-    """What one kind of evidence adds to the score of a candidate."""
-
-    name: str
-    """`base`, `text`, `name`, `vector`, `line` or `user`."""
-    value: float
-    weight: float
-    points: float
-    """`value * weight`; the points of all factors add up."""
-
-
-class CandidateStory(NamedTuple):
-    """What happened to one candidate; `outcome` is "hit 3" or the reason it was dropped."""
-
-    citation: str
-    vector: float
-    vector_space: str
-    text: float
-    name: float
-    line: float
-    user: float
-    stated: float
-    bm25: float
-    terms: str
-    """The query terms it contains, such as `3/5 billing, database, choose`."""
-    decay: float
-    score: float
-    outcome: str
-    when: float = 0.0
-    """How well its days match a time named in the query, 0 to 1."""
-    rerank: float | None = None
-    """The reranker's score, 0 to 1; None when it was not reranked."""
-    factors: tuple[Factor, ...] = ()
-    """What its evidence adds up from; `engine.search.explain.score_of` makes the score of it."""
-
-
-class Explanation(NamedTuple):
-    """How the pipeline arrived at an answer."""
-
-    steps: tuple[Step, ...]
-    candidates: tuple[CandidateStory, ...]
-    passages: int = 0
-    """The number of passages searched."""
-
-
-class AsOf(NamedTuple):
-    """The earlier version of the memory files that answered."""
-
-    asked: str
-    """The day or the time that was asked for."""
-    version: str
-    recorded: str
-    """When the version was recorded, ISO 8601 in the user's time zone."""
 
 
 class Found(NamedTuple):

@@ -2,7 +2,7 @@
 
 from typing import Literal, NamedTuple, TypeAlias
 
-from clawmark.model.values import CandidateStory, Step
+from clawmark.model.explanation import CandidateStory, Step
 
 Outcome: TypeAlias = Literal[
     "hit",

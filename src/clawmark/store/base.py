@@ -15,6 +15,7 @@ from clawmark.model.values import ChunkRow, FileRow, FileStat, Filters, Identity
 
 if TYPE_CHECKING:
     from clawmark.model.documents import Chunk
+    from clawmark.store.contents import DueChunk, IndexState
 
 ChunkWords: TypeAlias = tuple[str, ...]
 """The words of one chunk for keyword search: what it states, its headings and dates, and optionally
@@ -46,52 +47,9 @@ class KeywordCounts(NamedTuple):
     matches: list[int]
 
 
-class DueChunk(NamedTuple):
-    """A chunk without a vector in some space; `vector` is set if the cache has one for its text."""
-
-    key: int
-    hash: str
-    text: str
-    vector: Vector | None
-
-
 def noise_fact(space: int) -> str:
     """The name of the fact that holds what was measured about chance in a vector space."""
     return f"noise_{space}"
-
-
-MANY_LOOSE = 8
-"""This many segments of the full-text index are worth merging."""
-
-
-class IndexState(NamedTuple):
-    """The contents of an index in numbers, for `status` and for deciding whether to sweep."""
-
-    generation: int
-    building: int | None
-    """The generation that a running rebuild makes."""
-    identity: dict[str, Any]
-    spaces: tuple[Space, ...]
-    files: int
-    chunks: int
-    last_sync: dict[str, Any]
-    cache_entries: int
-    dead_words: int
-    """Deleted passages whose words are still in the file; `sweep` removes them."""
-    loose_words: int
-    """Commits since the full-text index was last merged into one segment."""
-    has_dead: bool
-    """Whether replaced rows, an abandoned rebuild or a dropped space are still in the file; `sweep`
-    removes them first."""
-
-    @property
-    def is_worth_sweeping(self) -> bool:
-        """Whether there is enough to remove: dead rows, words of replaced text, or segments."""
-        return (
-            self.has_dead
-            or self.dead_words > max(256, self.chunks // 8)
-            or self.loose_words >= MANY_LOOSE
-        )
 
 
 class SearchSnapshot(Protocol):
@@ -169,7 +127,7 @@ class Snapshot(SearchSnapshot, Protocol):
 
         Chunks of a running rebuild are included, so that they have vectors when it is published."""
 
-    def due_chunks(self, space: int, keys: Sequence[int]) -> list[DueChunk]:
+    def due_chunks(self, space: int, keys: Sequence[int]) -> "list[DueChunk]":
         """Return those of the given chunks that still exist, in key order."""
 
     def sample_vectors(self, space: int, most: int) -> list[Vector]:
@@ -315,7 +273,7 @@ class IndexStore(Protocol):
 class InspectedSnapshot(Snapshot, Protocol):
     """A snapshot that `status`, `doctor` and `verify` can examine."""
 
-    def state(self) -> IndexState:
+    def state(self) -> "IndexState":
         """Count what the index holds."""
 
     def database_facts(self) -> dict[str, Any]:

@@ -5,8 +5,9 @@ is appended in one write, so several processes can share the file. Errors are lo
 and by where they were raised. Their messages are not logged, since they may quote a memory or a
 key. Writing never fails: what cannot be written is lost."""
 
-# No `logging` here: importing it takes longer than a search by words. No annotations as strings:
-# the first one that a named tuple compiles costs a cold search 1 ms.
+# No `logging` here: importing it takes longer than a search by words.
+
+from __future__ import annotations
 
 import errno
 import os
@@ -15,7 +16,6 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from importlib import import_module
-from typing import NamedTuple
 
 from clawmark.model.errors import ClawmarkError
 from clawmark.system.private_files import make_private_folder, open_private
@@ -31,11 +31,11 @@ _FACTS = ("key", "file", "rule", "provider", "model", "backend", "plugin")
 """Fields of our errors that name settings, files and parts."""
 
 
-class LogFile(NamedTuple):
+class LogFile:
     """The log of a state folder, and the least important level that it takes."""
 
-    path: str
-    level: str = "info"
+    def __init__(self, path: str, level: str = "info") -> None:
+        self.path, self.level = path, level
 
     def takes(self, level: str) -> bool:
         """Return whether events of this level are logged."""

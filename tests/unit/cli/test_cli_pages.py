@@ -16,11 +16,10 @@ from clawmark.cli.commands.status import status_facts
 from clawmark.cli.layout import facts
 from clawmark.cli.progress import progress_line
 from clawmark.config.paths import Places
+from clawmark.model.explanation import CandidateStory, Explanation, Step
 from clawmark.model.reports import Finding, Progress, Status, SyncReport, Transcript
 from clawmark.model.values import (
-    CandidateStory,
     Degraded,
-    Explanation,
     FileState,
     Found,
     Hit,
@@ -28,7 +27,6 @@ from clawmark.model.values import (
     NothingFound,
     Skipped,
     Space,
-    Step,
     SyncPlan,
 )
 

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from clawmark.config.schema import Remote
-from clawmark.embed.base import Choice, EmbedderContext, EmbeddingOptions
+from clawmark.embed.base import Choice
 from clawmark.embed.choose import choose, revive
+from clawmark.embed.embedder_options import EmbedderContext, EmbeddingOptions
 from clawmark.embed.local.weights import find_pack
 from clawmark.embed.services.remote import RemoteEmbedder
 from clawmark.model.errors import ConfigError

@@ -12,7 +12,8 @@ import pytest
 from embeddings import EmbeddingServer
 from test_wire_shapes import make
 
-from clawmark.embed.base import MediaFile, check_vectors
+from clawmark.embed.base import check_vectors
+from clawmark.embed.media_file import MediaFile
 from clawmark.embed.services.ledger import Ledger, OverBudget
 from clawmark.embed.services.packing import media_tokens
 from clawmark.embed.services.remote import RemoteEmbedder

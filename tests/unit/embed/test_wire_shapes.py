@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from clawmark.embed.base import MediaFile
+from clawmark.embed.media_file import MediaFile
 from clawmark.embed.services import bedrock, compatible, gemini, mistral, ollama, openai, voyage
 from clawmark.embed.services.wire import Provider, RemoteOptions
 from clawmark.model.errors import ConfigError, EmbeddingUnavailable

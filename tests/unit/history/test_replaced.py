@@ -10,7 +10,8 @@ import pytest
 from clawmark.history.history import History
 from clawmark.history.replaced import Text, find_replaced, map_lines, replaced_in, replacements
 from clawmark.history.repository import Version
-from clawmark.model.values import FileState, Replaced
+from clawmark.model.values import FileState
+from clawmark.model.versions import Replaced
 
 
 def pairs(old: str, new: str) -> dict[str, str]:

@@ -20,19 +20,10 @@ from clawmark.embed.base import Choice, Embedder, check_vectors
 from clawmark.engine.maintenance.probe import probe_embeddings
 from clawmark.model.documents import Excerpt
 from clawmark.model.errors import BackendUnavailable, ClawmarkError, EmbeddingError, IndexDamaged
+from clawmark.model.explanation import Explanation
 from clawmark.model.reports import Probe, Status
 from clawmark.model.sync_report import Progress, SyncReport
-from clawmark.model.values import (
-    Degraded,
-    Explanation,
-    Found,
-    Hit,
-    NothingFound,
-    Query,
-    Space,
-    Vector,
-    citation,
-)
+from clawmark.model.values import Degraded, Found, Hit, NothingFound, Query, Space, Vector, citation
 from clawmark.system import file_lock
 from clawmark.system.private_files import make_private_folder
 from clawmark.text.globs import path_matcher

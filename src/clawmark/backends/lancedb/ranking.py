@@ -31,7 +31,8 @@ from clawmark.engine.search.scoring import (
     noise_of_query,
     text_matches,
 )
-from clawmark.model.values import CandidateStory, Query
+from clawmark.model.explanation import CandidateStory
+from clawmark.model.values import Query
 from clawmark.text.keywords.query import are_names, query_terms
 from clawmark.text.keywords.words import index_words
 

@@ -17,7 +17,8 @@ from clawmark.backends.qmd.process import MOST_OUTPUT, Output, QmdProcess, faile
 from clawmark.backends.qmd.transcript_export import export_name, lines_in_transcript
 from clawmark.engine.search.snippet import Spotter, make_spotter
 from clawmark.model.errors import BackendMisbehaved, BackendUnavailable, WorkspaceError
-from clawmark.model.values import CandidateStory, Filters, Hit, SourceName, Term
+from clawmark.model.explanation import CandidateStory
+from clawmark.model.values import Filters, Hit, SourceName, Term
 from clawmark.text.dates import date_of
 from clawmark.text.globs import path_matcher
 from clawmark.text.keywords.query import query_terms

@@ -15,20 +15,10 @@ from clawmark.backends.qmd.indexer import Indexer, Look
 from clawmark.engine.sync.scan import SyncRequest
 from clawmark.model.documents import Excerpt
 from clawmark.model.errors import BackendUnavailable
+from clawmark.model.explanation import Explanation, Step
 from clawmark.model.reports import Probe, Status
 from clawmark.model.sync_report import Progress, SyncReport
-from clawmark.model.values import (
-    Degraded,
-    Explanation,
-    Found,
-    Hit,
-    NothingFound,
-    Query,
-    Scan,
-    Step,
-    SyncPlan,
-    Term,
-)
+from clawmark.model.values import Degraded, Found, Hit, NothingFound, Query, Scan, SyncPlan, Term
 from clawmark.system.cancellation import check_cancelled
 from clawmark.text.keywords.query import clean_query
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
 
 from clawmark.cli.arguments import UsageError, some_text
-from clawmark.cli.as_json import as_json
 from clawmark.cli.layout import duration, middle, plural
 from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import emit, note, note_degraded, paint, place, plain, say
@@ -80,9 +81,9 @@ def run(args: Namespace) -> int:
         if not args.as_of and not report.added + report.updated:
             unsearched = find_unsearched(memory, args, report)
     if args.json:
-        body = as_json(report)
+        body = _as_json(report)
         assert isinstance(body, dict)
-        emit(body | ({} if unsearched is None else {"unsearched": as_json(unsearched)}))
+        emit(body | ({} if unsearched is None else {"unsearched": _as_json(unsearched)}))
         return _exit_code(report)
     if report.healed:
         note(f"clawmark: {plain(report.healed)}")
@@ -92,6 +93,11 @@ def run(args: Namespace) -> int:
     if unsearched is not None:
         note(unsearched.hint)
     return _exit_code(report)
+
+
+def _as_json(value: object) -> Any:
+    # Imported late: most syncs print text.
+    return import_module("clawmark.cli.as_json").as_json(value)
 
 
 def _exit_code(report: SyncReport) -> int:
@@ -114,7 +120,7 @@ def _estimate(memory: Memory, args: Namespace) -> int:
         tokens_left_today=found.tokens_left_today,
     )
     if args.json:
-        emit(as_json(estimate))
+        emit(_as_json(estimate))
     else:
         say("\n".join(estimate_lines(estimate)))
     return 0

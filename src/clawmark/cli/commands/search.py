@@ -8,7 +8,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from clawmark.cli.arguments import UsageError, count, share, some_text
-from clawmark.cli.as_json import as_json, found_as_json
 from clawmark.cli.layout import duration, emphasise, plural, snippet_lines, table
 from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import (
@@ -24,12 +23,13 @@ from clawmark.cli.output import (
 )
 from clawmark.memory import Memory
 from clawmark.model.errors import ClawmarkError
-from clawmark.model.values import CandidateStory, Explanation, Found, Hit
+from clawmark.model.values import Found, Hit
 from clawmark.system import log_file
 from clawmark.text.untrusted.origin_labels import without_comments
 
 if TYPE_CHECKING:
     from clawmark.cli.unsearched_files import Unsearched
+    from clawmark.model.explanation import CandidateStory, Explanation
     from clawmark.model.provenance import Provenance
 
 SHOWN_ORIGINS = 3
@@ -192,9 +192,11 @@ def show_files(found: Found, *, as_json: bool) -> None:
 
 
 def _as_json(found: Found, memory: Memory, args: Namespace) -> dict[str, object]:
-    body = found_as_json(found, memory.absolute_path)
+    # Imported late: most searches print text.
+    converting = import_module("clawmark.cli.as_json")
+    body: dict[str, object] = converting.found_as_json(found, memory.absolute_path)
     unsearched = _unsearched(found, memory, args)
-    return body if unsearched is None else body | {"unsearched": as_json(unsearched)}
+    return body if unsearched is None else body | {"unsearched": converting.as_json(unsearched)}
 
 
 def _unsearched(found: Found, memory: Memory, args: Namespace) -> Unsearched | None:

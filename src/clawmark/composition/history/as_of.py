@@ -23,7 +23,8 @@ from clawmark.model.errors import (
     VersionMissing,
     WorkspaceError,
 )
-from clawmark.model.values import AsOf, Found, Hit, Query, Replaced
+from clawmark.model.values import Found, Hit, Query
+from clawmark.model.versions import AsOf, Replaced
 from clawmark.store.sqlite.store import SqliteStore
 from clawmark.text.filters import parse_as_of
 

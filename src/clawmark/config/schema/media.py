@@ -1,8 +1,6 @@
 """The settings of images and audio files in added folders."""
 
-from typing import Annotated, NamedTuple
-
-from clawmark.config.schema.key import Key
+from typing import NamedTuple
 
 MODALITIES = ("audio", "image")
 MODEL = "gemini-embedding-2"
@@ -12,20 +10,9 @@ MODEL = "gemini-embedding-2"
 class Multimodal(NamedTuple):
     """`memorySearch.multimodal`."""
 
-    enabled: Annotated[
-        bool,
-        Key(
-            "Whether images and audio files in extra paths and added folders are indexed; the "
-            "provider has to be `gemini` and the model `gemini-embedding-2`."
-        ),
-    ] = False
-    modalities: Annotated[
-        tuple[str, ...],
-        Key("Which of them: PNG and JPEG images, MP3 and WAV audio.", choices=(*MODALITIES, "all")),
-    ] = ("all",)
-    max_file_bytes: Annotated[
-        int, Key("Larger images and audio files are skipped.", low=1, high=64 << 20)
-    ] = 10 << 20
+    enabled: bool = False
+    modalities: tuple[str, ...] = ("all",)
+    max_file_bytes: int = 10 << 20
 
     @property
     def wanted(self) -> tuple[str, ...]:

@@ -1,9 +1,7 @@
 """The settings of memory plugins: which one is in the memory slot, and the entry of each."""
 
 from collections.abc import Mapping
-from typing import Annotated, NamedTuple
-
-from clawmark.config.schema.key import Key
+from typing import NamedTuple
 
 MEMORY_CORE = "memory-core"
 NO_MEMORY = "none"
@@ -20,14 +18,7 @@ class PluginEntry(NamedTuple):
 class PluginSlots(NamedTuple):
     """`plugins.slots`."""
 
-    memory: Annotated[
-        str,
-        Key(
-            "The memory plugin: `memory-core`, `memory-lancedb`, `none` for no memory, or the name "
-            "of an installed plugin. `clawmark plugins` lists them.",
-            kind="name",
-        ),
-    ] = MEMORY_CORE
+    memory: str = MEMORY_CORE
 
 
 class PluginOptions(NamedTuple):

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypedDict
 from urllib.parse import quote
 
-from clawmark.embed.base import MediaFile
+from clawmark.embed.media_file import MediaFile
 from clawmark.embed.services.parsing import Numbers, Shape, check_vectors, load
 from clawmark.embed.services.wire import (
     Limits,

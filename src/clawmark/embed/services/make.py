@@ -12,9 +12,10 @@ from importlib import import_module
 
 from clawmark.config.check import fill_in
 from clawmark.config.schema import RemoteBatch
-from clawmark.embed.base import Embedder, EmbedderContext, EmbeddingOptions
+from clawmark.embed.base import Embedder
 from clawmark.embed.batch.run import BatchOptions
-from clawmark.embed.choose import COMPATIBLE, REMOTE
+from clawmark.embed.embedder_options import EmbedderContext, EmbeddingOptions
+from clawmark.embed.known_services import COMPATIBLE, REMOTE
 from clawmark.embed.services import compatible
 from clawmark.embed.services.ledger import Ledger
 from clawmark.embed.services.ollama import list_models

@@ -8,7 +8,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 
-from clawmark.embed.base import MediaFile
+from clawmark.embed.media_file import MediaFile
 from clawmark.embed.services.wire import Limits
 from clawmark.text.chunking.tokens import estimate_tokens, well_formed
 

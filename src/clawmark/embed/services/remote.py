@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from urllib.parse import urlsplit
 
-from clawmark.embed.base import MediaFile, Traits
+from clawmark.embed.base import Traits
 from clawmark.embed.batch.run import BatchOptions, run_batches
+from clawmark.embed.media_file import MediaFile
 from clawmark.embed.models import price_per_million
 from clawmark.embed.services import packing
 from clawmark.embed.services.ledger import Ledger, OverBudget

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from clawmark.embed.base import MediaFile
+from clawmark.embed.media_file import MediaFile
 from clawmark.embed.models import look_up, plain_name
 from clawmark.model.errors import ConfigError, EmbeddingUnavailable
 from clawmark.model.providers import PROVIDERS, embedding_facts

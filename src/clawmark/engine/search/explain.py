@@ -1,9 +1,8 @@
-"""Records what each step of the pipeline did and what became of every candidate."""
+"""Explains a search: what each step of the pipeline did and what became of every candidate."""
 
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterable, Mapping, Sequence
 
 from clawmark.engine.search.neighbours import Passage
@@ -18,52 +17,16 @@ from clawmark.engine.search.scoring import (
     Candidate,
 )
 from clawmark.engine.search.time_preference import BONUS
-from clawmark.model.values import CandidateStory, Factor, Query, Step, Term, citation
+from clawmark.engine.search.trace import RecordedStep
+from clawmark.model.explanation import CandidateStory, Explanation, Factor, Step
+from clawmark.model.values import Query, Term, citation
 
 
-class Trace:
-    """Times the steps."""
-
-    def __init__(self) -> None:
-        self._began = self._last = time.perf_counter()
-        self._before = 0.0
-        self._steps: list[Step] = []
-
-    def step(
-        self,
-        number: int,
-        name: str,
-        summary: str,
-        *,
-        before: float = 0.0,
-        passages: int | None = None,
-    ) -> None:
-        """Record a step that ran since the last one, plus `before` milliseconds before all of
-        them."""
-        now = time.perf_counter()
-        self._steps.append(
-            Step(
-                number=number,
-                name=name,
-                summary=summary,
-                milliseconds=(now - self._last) * 1000 + before,
-                passages=passages,
-            )
-        )
-        self._last = now
-        self._before += before
-
-    def record(self, number: int, name: str, summary: str, milliseconds: float) -> None:
-        """Record a step that ran elsewhere."""
-        self._steps.append(
-            Step(number=number, name=name, summary=summary, milliseconds=milliseconds)
-        )
-
-    def steps(self) -> tuple[Step, ...]:
-        return tuple(self._steps)
-
-    def milliseconds(self) -> float:
-        return (time.perf_counter() - self._began) * 1000 + self._before
+def explanation(
+    steps: Iterable[RecordedStep], candidates: tuple[CandidateStory, ...] = (), passages: int = 0
+) -> Explanation:
+    """Return the explanation of an answer: the steps of its trace, and what `stories` says."""
+    return Explanation(tuple(map(Step._make, steps)), candidates, passages)
 
 
 def stories(

@@ -7,10 +7,11 @@ The caller does steps 1 and 2 and embeds the query before it opens the snapshot.
 An empty answer always says why."""
 
 from collections.abc import Sequence
+from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
 
 from clawmark.embed.base import Embedder
-from clawmark.engine.search.explain import Trace, stories
 from clawmark.engine.search.legs import (
     NO_WORDS,
     Asked,
@@ -47,10 +48,10 @@ from clawmark.engine.search.snippet import (
 )
 from clawmark.engine.search.statements import Nearness, weigh_statements
 from clawmark.engine.search.time_preference import may_name_time, prefer_times
+from clawmark.engine.search.trace import Trace
 from clawmark.engine.search.weighted import merge_weighted
 from clawmark.model.errors import EmbeddingError
 from clawmark.model.values import (
-    Explanation,
     Found,
     Freshness,
     Hit,
@@ -137,8 +138,9 @@ def search(
         nothing = _why_filtered(query, words.terms, whole, snapshot) or nothing
     explanation = None
     if query.explain:
-        story = stories(candidates, passages, dropped, words.terms, query, bias)
-        explanation = Explanation(trace.steps(), story, whole.count_chunks())
+        explain = _explain()
+        stories = explain.stories(candidates, passages, dropped, words.terms, query, bias)
+        explanation = explain.explanation(trace.steps, stories, whole.count_chunks())
     return Found(
         hits=hits,
         nothing=nothing,
@@ -375,8 +377,13 @@ def _sources(snapshot: SearchSnapshot) -> list[str]:
     return [*sorted({row.source for row in files.values()}), *sorted(filter(None, added))]
 
 
+def _explain() -> ModuleType:
+    # Imported late: only an explained search needs it.
+    return import_module("clawmark.engine.search.explain")
+
+
 def _empty(query: Query, nothing: NothingFound, freshness: Freshness, trace: Trace) -> Found:
-    explanation = Explanation(trace.steps(), ()) if query.explain else None
+    explanation = _explain().explanation(trace.steps) if query.explain else None
     took = freshness.milliseconds + trace.milliseconds()
     return Found(
         hits=(),

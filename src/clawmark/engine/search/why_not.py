@@ -9,17 +9,10 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from clawmark.engine.search.legs import Asked, any_term
-from clawmark.model.values import (
-    NO_FILTERS,
-    CandidateStory,
-    ChunkRow,
-    Filters,
-    Found,
-    Query,
-    citation,
-)
+from clawmark.model.explanation import CandidateStory
+from clawmark.model.values import NO_FILTERS, ChunkRow, Filters, Found, Query, citation
 from clawmark.model.why_not import LegRank, Outcome
-from clawmark.store.base import SearchSnapshot
+from clawmark.store.base import SearchSnapshot, Snapshot
 from clawmark.text.globs import path_matcher
 from clawmark.text.keywords.query import query_terms
 
@@ -30,6 +23,16 @@ MOST_RESULTS = 100
 
 Run = Callable[[Query, Sequence[int]], Found]
 """Runs the pipeline over the snapshot; the passages with the given keys are judged in any case."""
+
+
+class Judging(NamedTuple):
+    """What is needed to judge passages: they, a snapshot, and the pipeline over it."""
+
+    query: Query
+    rows: Sequence[ChunkRow]
+    snapshot: Snapshot
+    asked: Asked
+    run: Run
 
 
 class Judged(NamedTuple):

@@ -17,7 +17,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
-from clawmark.embed.base import Embedder, MediaFile
+from clawmark.embed.base import Embedder
+from clawmark.embed.media_file import MediaFile
 from clawmark.model.documents import Document
 from clawmark.model.errors import EmbeddingError, EmbeddingRejected, NotText, WorkspaceError
 from clawmark.model.values import Skipped, Vector, is_media

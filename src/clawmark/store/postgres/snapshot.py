@@ -18,7 +18,8 @@ from clawmark.model.values import (
     Space,
     Vector,
 )
-from clawmark.store.base import DueChunk, FileSet, IndexState, KeywordCounts, KeywordQuery
+from clawmark.store.base import FileSet, KeywordCounts, KeywordQuery
+from clawmark.store.contents import DueChunk, IndexState
 from clawmark.store.postgres import vectors
 from clawmark.store.postgres.filtering import Selection, select
 from clawmark.store.postgres.keywords import KeywordIndex

@@ -9,6 +9,8 @@ import json
 import os
 import sys
 from collections.abc import Collection, Sequence
+from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
 from clawmark.model.errors import IndexStoreError
@@ -22,14 +24,14 @@ from clawmark.model.values import (
     Space,
     Vector,
 )
-from clawmark.store.base import DueChunk, FileSet, IndexState, KeywordCounts, KeywordQuery
+from clawmark.store.base import FileSet, KeywordCounts, KeywordQuery
 from clawmark.store.sqlite import cache, keywords
 from clawmark.store.sqlite.db import SQLITE_VERSION, Database, as_list, one_line
-from clawmark.store.sqlite.filtering import select
 from clawmark.store.sqlite.meta import Meta, SpaceFacts
 from clawmark.store.sqlite.schema import WORDS
 
 if TYPE_CHECKING:
+    from clawmark.store.contents import DueChunk, IndexState
     from clawmark.store.sqlite.filtering import Selection
     from clawmark.store.sqlite.vectors.base import Hidden, Residents, VectorIndex
 
@@ -83,14 +85,14 @@ class SqliteSnapshot:
 
     # --- facts ------------------------------------------------------------------------------------
 
-    def state(self) -> IndexState:
+    def state(self) -> "IndexState":
         """Count what the index holds."""
         meta = self.meta
         files, chunks = self.db.rows(
             f"SELECT count(*), total(chunks) FROM files WHERE {self._visible()}",
             (self.generation, self.generation),
         )[0]
-        return IndexState(
+        state: IndexState = _contents().IndexState(
             generation=self.generation,
             building=self.building or None,
             identity=self.facts("identity"),
@@ -103,6 +105,7 @@ class SqliteSnapshot:
             loose_words=meta.number(f"loose_{self.words}"),
             has_dead=any(map(meta.has, ("unswept", "abandoned", "emptying", "retired", "staging"))),
         )
+        return state
 
     @property
     def generation(self) -> int:
@@ -219,7 +222,11 @@ class SqliteSnapshot:
             meta=self.meta,
         )
         narrowed._chunk_count = self._chunk_count
-        narrowed._selection = select(self.db, self.generation, self._visible("f."), filters)
+        # Imported late: most searches have no filters.
+        filtering = import_module("clawmark.store.sqlite.filtering")
+        narrowed._selection = filtering.select(
+            self.db, self.generation, self._visible("f."), filters
+        )
         return narrowed
 
     def _selected_keys(self) -> frozenset[int]:
@@ -304,14 +311,15 @@ class SqliteSnapshot:
     def due_keys(self, space: int) -> list[int]:
         return sorted(self._due(self._space(space)))
 
-    def due_chunks(self, space: int, keys: Sequence[int]) -> list[DueChunk]:
+    def due_chunks(self, space: int, keys: Sequence[int]) -> "list[DueChunk]":
         found = self.db.rows(
             f"SELECT c.key, c.hash, c.text, e.embedding "
             f"FROM {_VECTORS_OF_CHUNKS.format('LEFT')} ORDER BY c.key",
             (*self._space(space).space.identity, as_list(keys)),
         )
+        due_chunk = _contents().DueChunk
         return [
-            DueChunk(key=key, hash=text_hash.hex(), text=text, vector=vector)
+            due_chunk(key=key, hash=text_hash.hex(), text=text, vector=vector)
             for key, text_hash, text, vector in found
         ]
 
@@ -449,3 +457,8 @@ class _Ended:
 
 def _chunk_row(row: Sequence[Any]) -> ChunkRow:
     return ChunkRow._make((*row[:5], row[5].hex(), *row[6:]))
+
+
+def _contents() -> ModuleType:
+    # Imported late: a search does without these values.
+    return import_module("clawmark.store.contents")

@@ -13,7 +13,8 @@ from typing import Any
 from clawmark.model.documents import Chunk
 from clawmark.model.errors import IndexBusy, IndexStoreError
 from clawmark.model.values import FileRow, Identity, Space, Vector
-from clawmark.store.base import ChunkWords, IndexState, KeywordCounts, KeywordQuery, noise_fact
+from clawmark.store.base import ChunkWords, KeywordCounts, KeywordQuery, noise_fact
+from clawmark.store.contents import IndexState
 from clawmark.store.sqlite import cache, generations
 from clawmark.store.sqlite.db import Database, as_list
 from clawmark.store.sqlite.meta import SpaceFacts

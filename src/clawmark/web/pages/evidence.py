@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from clawmark.engine.search.explain import score_of, sum_of
+from clawmark.model.explanation import CandidateStory, Factor
 from clawmark.model.provenance import Provenance
-from clawmark.model.values import CandidateStory, Factor, Hit
+from clawmark.model.values import Hit
 from clawmark.model.why_not import FACTOR_NAMES
 from clawmark.text.keywords.query import query_terms
 from clawmark.text.untrusted.origin_labels import without_comments

@@ -12,8 +12,9 @@ from starlette.routing import Route
 from clawmark.backends.watching import Watching
 from clawmark.memory import Memory
 from clawmark.model.errors import ClawmarkError
+from clawmark.model.explanation import CandidateStory, Step
 from clawmark.model.provenance import Provenance
-from clawmark.model.values import CandidateStory, Found, Hit, NothingFound, Step, added_source
+from clawmark.model.values import Found, Hit, NothingFound, added_source
 from clawmark.web.markdown import file_address
 from clawmark.web.pages.evidence import Line, Sum, lines_of, origin_in_words, sum_up
 from clawmark.web.pages.sessions import session_address

@@ -12,7 +12,7 @@ from clawmark import Memory
 from clawmark.engine.sync import text as sync_text
 from clawmark.engine.sync.text import CHUNKS_AT_ONCE, FILES_AT_ONCE
 from clawmark.model.values import Vector
-from clawmark.store.base import MANY_LOOSE
+from clawmark.store.contents import MANY_LOOSE
 from clawmark.store.sqlite.store import SqliteStore
 from clawmark.testing import HashingEmbedder
 

@@ -24,8 +24,9 @@ from clawmark.backends.lancedb.backend import LanceBackend
 from clawmark.backends.lancedb.files import CAPTURED, CapturedFiles
 from clawmark.backends.lancedb.table import MemoryTable
 from clawmark.config.schema import Remote
-from clawmark.embed.base import Embedder, EmbedderContext, EmbeddingOptions
+from clawmark.embed.base import Embedder
 from clawmark.embed.choose import make as make_embedder
+from clawmark.embed.embedder_options import EmbedderContext, EmbeddingOptions
 from clawmark.model.errors import ConfigError, EmbeddingUnavailable, PluginError
 from clawmark.system.time_limit import TimeLimitExceeded, call_within
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from clawmark.config.check import fill_in, show
 from clawmark.config.urls import problem_with
-from clawmark.embed.choose import COMPATIBLE, REMOTE
+from clawmark.embed.known_services import COMPATIBLE, REMOTE
 from clawmark.model.errors import ConfigError
 
 ROOT = "plugins.entries.memory-lancedb.config"

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from clawmark.model.errors import IndexStoreError
-from clawmark.store.base import MANY_LOOSE
+from clawmark.store.contents import MANY_LOOSE
 from clawmark.store.sqlite.schema import DEAD
 from clawmark.store.sqlite.upkeep import staging
 
