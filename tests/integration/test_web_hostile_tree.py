@@ -1,8 +1,11 @@
-"""The hostile workspace on the web page: every view and every case gets a page, and no secret."""
+"""The hostile workspace on the web page: every view, every file and every case gets a page, and no
+secret."""
 
 from __future__ import annotations
 
+import base64
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,6 +20,7 @@ from clawmark import Memory
 pytestmark = needs_maker
 
 VIEWS = ("/search?q=project", "/timeline", "/sessions", "/graph", "/as", "/review", "/health")
+CUT = "A line is too long to be shown whole."
 
 
 class Tree(NamedTuple):
@@ -64,6 +68,62 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tree]:
     with serve_web(folder / "workspace", state) as site:
         yield Tree(folder, site, site.cookie())
     remove(folder)
+
+
+def addresses(tree: Tree) -> Iterator[str]:
+    """Yield the addresses of every file of the tree, also of those that are not the memory's."""
+    for item in tree.items:
+        path = base64.b64decode(item["path_b64"])
+        if path.startswith(b"workspace/"):
+            below = path.removeprefix(b"workspace/")
+            yield f"/file/{quote(below, safe='/')}"
+            yield f"/graph?at={quote(below, safe='')}"
+        elif path.startswith(b"sessions/main/"):
+            yield f"/session/{quote(path.rpartition(b'/')[2], safe='')}"
+        else:
+            yield f"/file/{quote(b'../' + path, safe='')}"
+            yield f"/file/{quote(str(tree.folder).encode() + b'/' + path, safe='/')}"
+
+
+@pytest.fixture(scope="module")
+def answers(tree: Tree) -> dict[str, tuple[int, str]]:
+    """The answers of all addresses."""
+    return {address: tree.get(address) for address in addresses(tree)}
+
+
+def test_every_file_has_a_page_or_one_sentence_and_no_secret_is_shown(
+    tree: Tree, answers: dict[str, tuple[int, str]]
+) -> None:
+    forbidden = tree.forbidden
+    assert len(forbidden) >= 2 and len(answers) > 300
+    for address, (status, body) in answers.items():
+        assert status in (200, 400, 403, 404), f"{address}: {status}"
+        assert "<main" in body, address
+        assert not [marker for marker in forbidden if marker in body], address
+
+
+def test_every_indexed_file_is_shown_and_an_address_with_a_line_shows_that_line(
+    tree: Tree, answers: dict[str, tuple[int, str]]
+) -> None:
+    further = 0
+    for item in tree.items:
+        path = base64.b64decode(item["path_b64"])
+        if item["expect"] != "index" or not path.startswith((b"workspace/m", b"workspace/M")):
+            continue
+        address = f"/file/{quote(path.removeprefix(b'workspace/'), safe='/')}"
+        status, body = answers[address]
+        assert status == 200, f"{address}: {status}"
+        if item["marker"] not in body:
+            further += 1
+            _, body = tree.get(f"{address}?line={line_of(tree.folder, path, item['marker'])}")
+            assert item["marker"] in body or CUT in body, address
+    assert further > 5
+
+
+def line_of(folder: Path, path: bytes, marker: str) -> int:
+    """Return the number of the line that has a marker; 1 if it is not there as UTF-8."""
+    data = (folder / os.fsdecode(path)).read_bytes()
+    return data.partition(marker.encode())[0].count(b"\n") + 1 if marker.encode() in data else 1
 
 
 @pytest.mark.parametrize("view", VIEWS)

@@ -4,7 +4,7 @@ the text back.
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from clawmark.config.json5 import parse
@@ -119,6 +119,8 @@ def test_a_value_is_set_and_everything_else_stays(
 
 
 @given(text=objects(), path=PATHS)
+@example(text='{"b b":1,"c":1,  // a note\n"a":1}', path=("a",))
+@example(text='{// a note\r\n"a":1}', path=("a",))
 def test_a_value_is_unset_and_other_values_and_comments_stay(
     text: str, path: tuple[str, ...]
 ) -> None:

@@ -296,7 +296,13 @@ def _cut(text: str, node: Node, entry: Entry) -> str:
     entries = node.entries or ()
     number = entries.index(entry)
     start = len(text[: entry.start].rstrip(" \t\r\n"))
-    text = text[:start] + text[entry.comma or entry.value.end :]
+    rest = text[entry.comma or entry.value.end :]
+    before = text[entries[number - 1].comma if number else node.start + 1 : start]
+    if "//" in before and not rest.lstrip(" \t").startswith(("\r", "\n")):
+        # The line break ends a comment, so it stays.
+        found = re.match(r"[ \t]*(?:\r\n|\r|\n)", text[start : entry.start])
+        start += found.end() if found else 0
+    text = text[:start] + rest
     if number and not entry.comma:  # it was the last, so the comma before it must go
         comma = entries[number - 1].comma
         text = text[: comma - 1] + text[comma:]

@@ -13,6 +13,7 @@ from clawmark.web.markdown import as_lines, render
 _DEFINITION = re.compile(r"(?m)^ {0,3}\[[^\]\n]{1,200}\]:[ \t]+\S.*$")
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(?:.*\n)*?(?:---|\.\.\.)[ \t]*(?=\n|\Z)")
 _PARSER = MarkdownIt("commonmark", {"html": False, "maxNesting": 20}).enable(["table"])
+_PARSER.disable(["inline"])  # only blocks are looked for: links and emphasis take most of the time
 _LISTS = ("bullet_list_open", "ordered_list_open")
 MOST_DEFINITIONS = 100
 

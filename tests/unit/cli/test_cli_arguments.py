@@ -32,6 +32,7 @@ def test_every_verb_takes_the_common_flags(verb: str) -> None:
         "edit": ["x"],
         "restore": ["x@y"],
         "completion": ["bash"],
+        "db": ["status"],
         "eval": ["x"],
         "import": ["markdown"],
         "hook": ["codex", "x"],

@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from starlette.routing import Match
 from web_memory import opened, write
 
 from clawmark.model.errors import FileMissing, PathDenied
 from clawmark.model.provenance import Origin
-from clawmark.web.pages.file import CHARACTERS_SHOWN, LINES_SHOWN, file_page, line_number
+from clawmark.web.pages.file import CHARACTERS_SHOWN, LINES_SHOWN, file_page, line_number, routes
 
 PAGE = "# Facts\n\n- Billing runs on MySQL.\n- Ann prefers tea.\n\nA paragraph.\n"
 
@@ -84,6 +85,24 @@ def test_a_long_file_is_shown_in_parts(tmp_path: Path) -> None:
     assert (first.last_line, first.next_line) == (LINES_SHOWN, LINES_SHOWN + 1)
     assert second.rows[0].text == f"- entry {LINES_SHOWN + 1}"
     assert with_line.first_line <= 900 <= with_line.last_line
+
+
+def test_a_line_after_many_long_lines_is_on_the_page_that_asks_for_it(tmp_path: Path) -> None:
+    text = "".join(f"- entry {number} {'long ' * 100}\n" for number in range(1, 301))
+    with opened(tmp_path, {"MEMORY.md": text}) as memory:
+        assert file_page(memory, "MEMORY.md").last_line < 290
+        model = file_page(memory, "MEMORY.md", line=290)
+    assert "entry 290" in next(row.text for row in model.rows if row.start_line == 290)
+    assert model.line is not None and model.line.entry == "MEMORY.md#L290"
+
+
+def test_the_path_in_an_address_may_have_line_breaks() -> None:
+    (route,) = routes
+    match, scope = route.matches(
+        {"type": "http", "method": "GET", "path": "/file/memory/a\nb.md\n"}
+    )
+    assert match is Match.FULL
+    assert scope["path_params"] == {"path": "memory/a\nb.md\n"}
 
 
 def test_a_line_of_a_megabyte_is_cut_and_the_page_says_so(tmp_path: Path) -> None:

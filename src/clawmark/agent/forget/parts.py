@@ -51,6 +51,8 @@ class ForgetParts(NamedTuple):
     """Removes deleted text from what other backends and plugins have stored."""
     providers: tuple[str, ...]
     """The services that texts may have been sent to."""
+    database: str
+    """The address of the server that has the index, without a password; empty for a file."""
     today: Callable[[], str]
     now: Callable[[], datetime]
 

@@ -23,6 +23,11 @@ def standing_limits(parts: ForgetParts, matched: Iterable[Piece]) -> Iterator[st
     yield from _leftovers(parts.workspace.root, found)
     for provider in parts.providers:
         yield f"{provider} may keep texts that were sent to it in its logs."
+    if parts.database:
+        yield (
+            f"The server of {parts.database} overwrites deleted rows later (VACUUM does), and its "
+            "write-ahead log and backups may keep them longer."
+        )
     others = _other_agents(parts)
     if others:
         yield f"The memories of other agents were not searched: {', '.join(others)}."

@@ -133,10 +133,16 @@ class TrustGate:
             return True
         return not path.startswith(_MEMORY) and not self._parts.trusts_path(path)
 
-    def outside(self, path: str, text: str, start: int = 1) -> list[Lines]:
+    def outside(
+        self, path: str, text: str, start: int = 1, within: Lines | None = None
+    ) -> list[Lines]:
         """Return the lines of the entries that came from outside; the text starts at line
-        `start`."""
-        entries = list(_entries(text))
+        `start`. With `within`, only entries on those lines of the text are judged."""
+        entries = [
+            (lines, entry)
+            for lines, entry in _entries(text)
+            if within is None or (lines.first <= within.last and lines.last >= within.first)
+        ]
         if self.is_outside_path(path) or is_imported_file(text):
             found = [lines for lines, _ in entries]
         else:
@@ -168,7 +174,10 @@ class TrustGate:
         if self.is_outside_path(path):
             return every
         whole = self._parts.read(path) if self._parts.read is not None else None
-        found = self.outside(path, text, first) if whole is None else self.outside(path, whole)
+        if whole is None:
+            found = self.outside(path, text, first)
+        else:
+            found = self.outside(path, whole, within=Lines(every[0], every[-1]))
         return {number for one in found for number in range(one.first, one.last + 1)}
 
     def is_external(self, text: str) -> bool:

@@ -21,8 +21,8 @@ examples:
   clawmark db upgrade
   clawmark db status --json
 
-`memorySearch.store.uri` names the database. `init` and `upgrade` need a login that may create
-tables, a role and the extension `vector`."""
+`memorySearch.store.uri` names the database. `init` and `upgrade` need a login
+that may create tables, a role and the extension `vector`."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:

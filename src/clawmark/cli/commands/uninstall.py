@@ -17,7 +17,7 @@ EXAMPLES = """\
 examples:
   clawmark uninstall --dry-run       # list it only
   clawmark uninstall                 # list it, ask, remove it
-  clawmark uninstall --with-memory   # also the memory files; this cannot be undone
+  clawmark uninstall --with-memory   # also the memory files; cannot be undone
 
 Memory files are kept unless --with-memory is given. Added folders are never
 touched. The exit code is 3 if something could not be removed."""

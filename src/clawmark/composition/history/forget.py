@@ -73,6 +73,7 @@ def make_parts(
         sync_index=sync_index,
         clear_backends=lambda: _clear_backends(memory),
         providers=_providers(memory),
+        database=store.path if memory.settings.memory_search.store.uri else "",
         today=memory.today,
         now=memory.now,
     )

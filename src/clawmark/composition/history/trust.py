@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from clawmark.agent.prompt.trust_gate import GateParts, TrustGate
+from clawmark.agent.prompt.trust_gate import GateParts, Lines, TrustGate
 from clawmark.history.journal import Journal
 from clawmark.model.documents import MemoryEntry
 from clawmark.model.errors import ClawmarkError
@@ -68,7 +68,7 @@ def _outside_messages(memory: Memory, path: str, first: int, last: int) -> list[
 def find_origins(memory: Memory, entries: Sequence[MemoryEntry]) -> tuple[EntryOrigin, ...]:
     """Return the origin of each entry. Without a readable journal, labels and files decide."""
     known = _look_up(memory, [entry.text for entry in entries])
-    outside = {path: _outside_lines(memory, path) for path in {one.path for one in entries}}
+    outside = {path: _outside_lines(memory, path, lines) for path, lines in _spans(entries).items()}
     return tuple(
         _origin(provenance, is_outside=entry.start_line in outside[entry.path])
         for entry, provenance in zip(entries, known, strict=True)
@@ -90,11 +90,20 @@ def _look_up(memory: Memory, texts: Sequence[str]) -> Iterable[Provenance | None
         return [None] * len(texts)
 
 
-def _outside_lines(memory: Memory, path: str) -> frozenset[int]:
-    """Return the numbers of the lines of a file that came from outside."""
+def _spans(entries: Sequence[MemoryEntry]) -> dict[str, Lines]:
+    """Return the lines of each file from its first entry to its last."""
+    spans: dict[str, Lines] = {}
+    for entry in entries:
+        span = spans.get(entry.path, Lines(entry.start_line, entry.end_line))
+        spans[entry.path] = Lines(min(span.first, entry.start_line), max(span.last, entry.end_line))
+    return spans
+
+
+def _outside_lines(memory: Memory, path: str, within: Lines) -> frozenset[int]:
+    """Return the numbers of the lines of a file that came from outside, near some of its lines."""
     try:
         found = memory.workspace.read_lines(path, 1, None, max_lines=WHOLE, max_chars=WHOLE)
     except ClawmarkError:  # the file has gone since
         return frozenset()
-    outside = make_gate(memory).outside(path, found.text)
+    outside = make_gate(memory).outside(path, found.text, within=within)
     return frozenset(number for one in outside for number in range(one.first, one.last + 1))

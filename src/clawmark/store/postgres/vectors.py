@@ -71,7 +71,10 @@ def cosines_of(
 def _by_comparison(
     connection: Connection, wanted: VectorQuery, selection: Selection | None
 ) -> list[int]:
-    only, parameters = _restriction(selection)
+    only, parameters = "", ()
+    if selection is not None:
+        # As an array, the selection is made once; joined, it may be made for each vector.
+        only, parameters = f" AND v.key = ANY (ARRAY({selection.sql}))", selection.parameters
     rows = connection.execute(
         f"SELECT v.key FROM clawmark.vectors v WHERE {_place(wanted)}{only} "
         "ORDER BY v.embedding <#> %s::halfvec, v.key LIMIT %s",

@@ -20,7 +20,7 @@ IMPORTS = "memory/imports/"
 """All files below it were imported; each has one comment, under its title."""
 # Compiled on first use: every cold search imports this module.
 _COMMENT = (
-    r"[ \t]*<!-- clawmark: origin=(user|agent|import|tool)(?: session=(\S{1,200}))?"
+    r"(?<![ \t])[ \t]*<!-- clawmark: origin=(user|agent|import|tool)(?: session=(\S{1,200}))?"
     r"(?: source=\S{1,40} id=\S{1,200} body=[0-9a-f]{16}"
     r"| category=\S{1,40} importance=\S{1,20} id=\S{1,60} at=\S{1,40})? -->"
 )

@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
-from starlette.routing import Route
 
 from clawmark.agent.review.hunks import Applied, apply_hunks, make_hunks
 from clawmark.memory import Memory
 from clawmark.model.errors import ClawmarkError, WorkspaceError, WriteConflict
 from clawmark.model.provenance import Origin
 from clawmark.web.diffs import DiffLine, decoded, diff_texts
+from clawmark.web.file_routes import file_route
 from clawmark.web.form_text import can_be_in_form, from_form, to_form
 from clawmark.web.markdown import file_address
 from clawmark.web.pages.file import line_number
@@ -141,4 +141,4 @@ def _edit(request: Request) -> Response:
     return page(request, "edit.html", again, status=409 if again.conflict else 400)
 
 
-routes = [Route("/edit/{path:path}", _edit, methods=["GET", "POST"])]
+routes = [file_route("edit", _edit, ("GET", "POST"))]

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from clawmark.memory import Memory
 from clawmark.model.documents import Excerpt, IndexedFile, MemoryEntry, Passage
@@ -18,6 +17,7 @@ from clawmark.text.entries import split_entries
 from clawmark.text.untrusted.origin_labels import without_comments
 from clawmark.web.blocks import Block, link_definitions, split_blocks
 from clawmark.web.entries import ShownOrigin, minute_of, shown_origin, writers
+from clawmark.web.file_routes import file_route
 from clawmark.web.render import page
 
 LINES_SHOWN = 400
@@ -106,6 +106,8 @@ def file_page(
     if line:
         start = (line - 1) // LINES_SHOWN * LINES_SHOWN + 1
     found = memory.read(path, start=start, lines=LINES_SHOWN, max_chars=CHARACTERS_SHOWN)
+    if found.next_start is not None and line >= found.next_start:  # the lines before it are long
+        found = memory.read(path, start=line, lines=LINES_SHOWN, max_chars=CHARACTERS_SHOWN)
     if found.missing:
         raise FileMissing(
             f"There is no memory file {path}.",
@@ -270,4 +272,4 @@ def _file(request: Request) -> Response:
     return page(request, "file.html", model)
 
 
-routes = [Route("/file/{path:path}", _file)]
+routes = [file_route("file", _file)]

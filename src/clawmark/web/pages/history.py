@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
-from starlette.routing import Route
 
 from clawmark.engine.versions.undo_plan import digest_of
 from clawmark.engine.versions.workspace_history import HistoryEntry
@@ -17,6 +16,7 @@ from clawmark.memory import Memory
 from clawmark.model.errors import WorkspaceError, WriteConflict
 from clawmark.web.diffs import DiffLine, decoded, diff_texts
 from clawmark.web.entries import writers
+from clawmark.web.file_routes import file_route
 from clawmark.web.markdown import file_address
 from clawmark.web.render import form, page
 
@@ -137,4 +137,4 @@ def _history(request: Request) -> Response:
     return page(request, "history.html", history_page(memory, path, version, problem), status=409)
 
 
-routes = [Route("/history/{path:path}", _history, methods=["GET", "POST"])]
+routes = [file_route("history", _history, ("GET", "POST"))]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import pytest
 
 from clawmark.agent.prompt.recall import parse_block, recall_block, recall_hits
@@ -9,6 +11,7 @@ from clawmark.agent.prompt.trust_gate import (
     FROM_OUTSIDE,
     LABELS_ONLY,
     GateParts,
+    Lines,
     TrustGate,
     left_out_line,
     quote_outside,
@@ -200,6 +203,18 @@ def test_quoted_text_cannot_end_its_quote() -> None:
     first, *lines = quoted.split("\n")
     assert first == FROM_OUTSIDE and all(line.startswith("|") for line in lines)
     assert "\\u{200b}" in quoted
+
+
+def test_only_entries_on_the_given_lines_are_judged() -> None:
+    judged = list[str]()
+
+    def external(hashes: Collection[str]) -> Collection[str]:
+        judged.extend(hashes)
+        return hashes
+
+    parts = GateParts(external=external)
+    assert TrustGate(parts).outside(NOTE, LOG, within=Lines(5, 6)) == [Lines(4, 5), Lines(6, 6)]
+    assert judged == [entry_hash(PAGE), entry_hash("- Ada prefers tea.")]
 
 
 def test_an_excerpt_has_bars_before_the_lines_from_outside() -> None:
