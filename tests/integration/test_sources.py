@@ -298,9 +298,10 @@ def test_an_index_without_changes_counts_what_is_next_to_the_memory_and_what_was
     (notes / "memory").mkdir()
     (notes / "memory" / "2026-02-24.md").write_text("- The boat is blue\n", encoding="utf-8")
     (notes / "MEMORY.md").write_text("# Memory\n", encoding="utf-8")
-    place.run("index", "--workspace", str(notes))
+    first = place.run("index", "--workspace", str(notes), "--json")
+    assert (first.code, first.json()["added"]) == (0, 2), first.out
     again = place.run("index", "--workspace", str(notes), "--json").json()
-    assert again["unchanged"] == 2 and again["unsearched"]["files"] == 2
+    assert (again["unchanged"], again["unsearched"]["files"]) == (2, 2), again
     (notes / "memory" / "large.md").write_bytes(b"x" * (65 << 20))
     skipped = place.run("index", "--workspace", str(notes), "--json").json()
     assert len(skipped["skipped"]) == 1 and skipped["unsearched"]["files"] == 3
