@@ -3,7 +3,6 @@ find whose words the entries of memory files have."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Collection, Iterable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -13,6 +12,7 @@ from clawmark.history.journal import Journal
 from clawmark.model.documents import MemoryEntry
 from clawmark.model.errors import ClawmarkError
 from clawmark.model.provenance import EntryOrigin, Provenance
+from clawmark.system.log_records import get_logger
 from clawmark.text.globs import path_matcher
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def _look_up(memory: Memory, texts: Sequence[str]) -> Iterable[Provenance | None
     try:
         return memory.journal.look_up_each(texts)
     except ClawmarkError as error:
-        logging.getLogger("clawmark.journal").warning("The origins are not known: %s", error)
+        get_logger("clawmark.journal").warning("The origins are not known: %s", error)
         return [None] * len(texts)
 
 
