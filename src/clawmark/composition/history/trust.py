@@ -12,7 +12,6 @@ from clawmark.history.journal import Journal
 from clawmark.model.documents import MemoryEntry
 from clawmark.model.errors import ClawmarkError
 from clawmark.model.provenance import EntryOrigin, Provenance
-from clawmark.system.log_records import get_logger
 from clawmark.text.globs import path_matcher
 
 if TYPE_CHECKING:
@@ -86,7 +85,9 @@ def _look_up(memory: Memory, texts: Sequence[str]) -> Iterable[Provenance | None
     try:
         return memory.journal.look_up_each(texts)
     except ClawmarkError as error:
-        get_logger("clawmark.journal").warning("The origins are not known: %s", error)
+        # Imported here: a hook, which reads the memory at every start of a session, needs no log.
+        log = import_module("clawmark.system.log_records").get_logger("clawmark.journal")
+        log.warning("The origins are not known: %s", error)
         return [None] * len(texts)
 
 
