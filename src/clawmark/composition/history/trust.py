@@ -3,7 +3,6 @@ find whose words the entries of memory files have."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Collection, Iterable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -86,7 +85,9 @@ def _look_up(memory: Memory, texts: Sequence[str]) -> Iterable[Provenance | None
     try:
         return memory.journal.look_up_each(texts)
     except ClawmarkError as error:
-        logging.getLogger("clawmark.journal").warning("The origins are not known: %s", error)
+        # Imported here: a hook, which reads the memory at every start of a session, needs no log.
+        log = import_module("clawmark.system.log_records").get_logger("clawmark.journal")
+        log.warning("The origins are not known: %s", error)
         return [None] * len(texts)
 
 
