@@ -301,7 +301,8 @@ def test_an_index_without_changes_counts_what_is_next_to_the_memory_and_what_was
     first = place.run("index", "--workspace", str(notes), "--json")
     assert (first.code, first.json()["added"]) == (0, 2), first.out
     again = place.run("index", "--workspace", str(notes), "--json").json()
-    assert (again["unchanged"], again["unsearched"]["files"]) == (2, 2), again
+    # A file that was written in the seconds before the first index is read once more.
+    assert (again["unchanged"] + again["touched"], again["unsearched"]["files"]) == (2, 2), again
     (notes / "memory" / "large.md").write_bytes(b"x" * (65 << 20))
     skipped = place.run("index", "--workspace", str(notes), "--json").json()
     assert len(skipped["skipped"]) == 1 and skipped["unsearched"]["files"] == 3

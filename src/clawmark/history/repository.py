@@ -396,7 +396,7 @@ def _abort_writes(error: OSError) -> None:
     they are collected."""
     for frame, _ in traceback.walk_tb(error.__traceback__):
         for value in tuple(frame.f_locals.values()):
-            if isinstance(value, _GitFile):
+            if isinstance(value, _GitFile) and hasattr(value, "_closed"):  # else it was not opened
                 for _ in range(2):  # the first time closes the file and fails again
                     with contextlib.suppress(OSError):
                         value.abort()
