@@ -24,10 +24,10 @@ owner = plugin.backend.files.workspace if step == "replace" else plugin.backend.
 whole = getattr(owner, step)
 gone = value
 
-def killed(*arguments):
+def killed(*arguments, **named):
     if step == "tidy" and gone not in owner.rows() or step != "tidy" and arguments[0]:
         os.kill(os.getpid(), signal.SIGKILL)
-    return whole(*arguments)
+    return whole(*arguments, **named)
 
 setattr(owner, step, killed)
 call(plugin, tool, **{argument: value})

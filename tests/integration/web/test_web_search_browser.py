@@ -34,6 +34,7 @@ def test_keys_move_through_the_hits_and_show_all_keys(web_site: WebSite, browser
     browser_page.goto(web_site.first_address)
     browser_page.goto(f"{web_site.address}/search?q=database")
     browser_page.locator(".hit").first.wait_for()
+    browser_page.locator("#q:focus").wait_for()
     browser_page.keyboard.press("Escape")  # leave the field
     browser_page.keyboard.press("j")
     assert browser_page.locator(".hit").first.get_attribute("class") == "hit current"
@@ -64,6 +65,7 @@ def test_explained_hit_shows_factors_that_add_up_to_its_score(
 ) -> None:
     browser_page.goto(web_site.first_address)
     browser_page.goto(f"{web_site.address}/search?q=Which+database+did+we+choose%3F")
+    browser_page.locator("#q:focus").wait_for()
     browser_page.keyboard.press("Escape")
     browser_page.keyboard.press("e")
     table = browser_page.locator(".hit table.sum").first
