@@ -77,7 +77,7 @@ def stage_name(progress: Progress) -> str:
 
 
 def per_second(done: int, seconds: float) -> float:
-    """Return the rate of some work; 0 while it is too early to tell."""
+    """Return the rate of some work; 0 while too little time has passed."""
     return done / seconds if done > 0 and seconds > 2 * REDRAW_SECONDS else 0.0
 
 

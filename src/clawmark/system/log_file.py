@@ -24,7 +24,7 @@ LEVELS = ("off", "error", "warning", "info")
 """The values of `memory.log`; each one includes those before it."""
 MAX_BYTES = 1_000_000
 KEPT = 2
-"""How many full files are kept beside the current one, as `clawmark.log.1` and so on."""
+"""How many full files are kept next to the current one, as `clawmark.log.1` and so on."""
 MAX_FRAMES = 40
 MAX_WIDTH = 500
 _FACTS = ("key", "file", "rule", "provider", "model", "backend", "plugin")

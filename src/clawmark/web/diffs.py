@@ -9,9 +9,9 @@ from clawmark.text.line_diff import grouped_changes
 
 CONTEXT = 3
 MOST_LINES = 1500
-"""Longer differences are cut."""
+"""A longer difference is cut."""
 LONGEST_LINE = 2000
-"""And so are longer lines."""
+"""In characters; longer lines are cut."""
 
 
 class DiffLine(NamedTuple):

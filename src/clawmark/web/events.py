@@ -61,7 +61,7 @@ class Events:
 
 
 def describe(event: WatchEvent) -> Change | None:
-    """Return what a page is told about an event; None if it is of no interest there."""
+    """Return what is sent to the page for an event; None if nothing is."""
     if event.kind == "progress" and event.progress is not None:
         done, total = event.progress.done, event.progress.total
         what = "files" if event.progress.stage == "text" else "passages"

@@ -37,12 +37,8 @@ STATIC = "/static/"
 FORM_FIELD = "form_token"
 FORM_HEADER = b"x-form-token"
 TOKEN = "token"
-POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
-    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
-)
 # With `no-referrer`, browsers send `Origin: null` with forms of our own pages.
-HEADERS = security_headers(POLICY, referrer="same-origin")
+HEADERS = security_headers(form_action="'self'", referrer="same-origin")
 _STATIC_HEADERS: Headers = tuple(
     (name, b"private, max-age=31536000, immutable" if name == b"cache-control" else value)
     for name, value in HEADERS

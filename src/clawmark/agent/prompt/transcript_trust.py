@@ -1,4 +1,4 @@
-"""Tell which messages of a transcript came from outside."""
+"""Find the messages of a transcript that came from outside."""
 
 from __future__ import annotations
 

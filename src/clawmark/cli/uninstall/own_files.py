@@ -39,7 +39,7 @@ def shell_mentions(home: str, environ: Mapping[str, str]) -> Iterator[str]:
 
 
 def workspace_files(root: str, kept: list[str]) -> Iterator[str]:
-    """Yield the memory files of a workspace, and what `clawmark init` made and nobody changed."""
+    """Yield the memory files of a workspace, and unchanged files of `clawmark init`."""
     for name in (*ROOT_FILES, "memory", STATE_FOLDER):
         if os.path.lexists(os.path.join(root, name)):
             yield os.path.join(root, name)

@@ -33,7 +33,7 @@ STATE_FILES = ("ledger.json", "mcp-token", "web-key", "config.lock", "clawmark.j
 BACKUPS = "backups"
 """What the files of `clawmark install` are; they have its receipts too."""
 LEFTOVERS = ("", ".lock", ".new", ".damaged")
-"""What may lie beside a file of the state folder."""
+"""Suffixes of the files that belong to a file of the state folder, which is the empty one."""
 
 
 class Removal(NamedTuple):

@@ -16,11 +16,12 @@ from clawmark.store.sqlite.schema import APPLICATION_ID
 _ID = "[a-z0-9][a-z0-9_-]*"
 _LEFTOVER = r"(?:\.[a-z0-9_.-]+)?"
 """A lock, a temporary or a damaged file next to a file."""
-_BESIDE_INDEX = (
+_INDEX_SUFFIX = (
     r"(?:-wal|-shm|-journal|\.seal|\.lock|\.sync|\.staging\.lock|\.new-.*"
     r"|\.(?!foreign)[a-z]+-[0-9]+(?:-wal|-shm|-journal)?)?"
 )
-"""What lies next to an index; `foreign` is a database of another program that was set aside."""
+"""The end of the name of a file that belongs to an index; `foreign` is a database of another
+program that was renamed."""
 _OF_AGENT = (
     r"as-of|proposals|sessions|(?:history\.git|journal\.jsonl"
     rf"|(?:consolidation|forget|heartbeat|tombstones|usage)\.json){_LEFTOVER}"
@@ -53,7 +54,7 @@ def own_pattern(state: str, agent_ids: Iterable[str]) -> re.Pattern[str]:
     sealed = (name.removesuffix(".sqlite.seal") for name in _listed(os.path.join(state, "memory")))
     found |= {name for name in sealed if re.fullmatch(_ID, name)}
     ids = "|".join(map(re.escape, sorted(found)))
-    of_ids = _OF_IDS.format(ids=ids, leftover=_LEFTOVER, index=_BESIDE_INDEX)
+    of_ids = _OF_IDS.format(ids=ids, leftover=_LEFTOVER, index=_INDEX_SUFFIX)
     return re.compile("|".join((*_ALWAYS, of_ids)))
 
 
@@ -74,7 +75,7 @@ def index_files(path: str) -> list[str]:
     folder, name = os.path.split(path)
     if os.path.lexists(path) and not _is_index(path):
         return []
-    pattern = re.compile(re.escape(name) + _BESIDE_INDEX)
+    pattern = re.compile(re.escape(name) + _INDEX_SUFFIX)
     paths = [os.path.join(folder, one) for one in _listed(folder) if pattern.fullmatch(one)]
     return [one for one in paths if os.path.isfile(one) and not os.path.islink(one)]
 

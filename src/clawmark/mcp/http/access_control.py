@@ -32,11 +32,7 @@ MAX_BODY = 1 << 20
 MAX_HEAD = 32 << 10
 METHODS = ("GET", "POST", "DELETE")
 
-SECURITY_HEADERS = security_headers(
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    referrer="no-referrer",
-)
+SECURITY_HEADERS = security_headers(form_action="'none'", referrer="no-referrer")
 
 
 class Rules(NamedTuple):

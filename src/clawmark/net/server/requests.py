@@ -41,10 +41,14 @@ def check_host_and_origin(headers: Headers, hosts: frozenset[bytes]) -> Rejectio
     return None
 
 
-def security_headers(policy: str, *, referrer: str) -> Headers:
+def security_headers(*, form_action: str, referrer: str) -> Headers:
     """Return the headers that keep a browser from running, framing, caching or sharing an answer.
 
-    `policy` is the Content-Security-Policy."""
+    `form_action` is where forms may be sent: `'self'` or `'none'`."""
+    policy = (
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+        f"img-src 'self'; base-uri 'none'; form-action {form_action}; frame-ancestors 'none'"
+    )
     return (
         (b"content-security-policy", policy.encode()),
         (b"x-content-type-options", b"nosniff"),

@@ -56,4 +56,6 @@ def test_a_damaged_file_counts_nothing_and_is_replaced(tmp_path: Path) -> None:
 
 def test_a_file_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
     (tmp_path / "state").write_text("a file in place of the folder")
-    UsageCounts(str(tmp_path / "state" / "usage.json")).record([NUTS], "2026-03-01")
+    counts = UsageCounts(str(tmp_path / "state" / "usage.json"))
+    counts.record([NUTS], "2026-03-01")
+    assert counts.read()(NUTS) == 0
