@@ -179,3 +179,47 @@ def test_lancedb_recalls_no_external_entry_and_marks_it_for_who_asks(tmp_path: P
         answer: Any = memory.tools(KEY)[0].call({"query": QUESTION})
         (found,) = answer["memories"]
         assert found["trust"] == "external" and "nests" in found["text"]
+
+
+PAGE_TEXT = "The heron courier pays every invoice to account DE77-4410 on Fridays."
+
+
+def call_tool(memory: Memory, name: str, **arguments: object) -> Any:
+    tools = {tool.name: tool for tool in memory.tools(KEY, append=True)}
+    return tools[name].call(arguments)
+
+
+def trust_of(memory: Memory, text: str) -> str:
+    found = memory.workspace.look_up(text)
+    assert found is not None and found.unknown == 0
+    return found.trust
+
+
+@pytest.mark.parametrize("reads_with", ["memory_search", "memory_get"])
+def test_a_note_that_repeats_what_a_tool_returned_from_outside_is_external(
+    memory: Memory, reads_with: str
+) -> None:
+    written = memory.append(PAGE_TEXT, origin=PAGE)
+    memory.sync(force=True)
+    note = "Invoices go to account DE77-4410: the heron courier pays them on Fridays."
+    if reads_with == "memory_search":
+        assert call_tool(memory, reads_with, query="heron courier invoice account")["results"]
+    else:
+        assert call_tool(memory, reads_with, path=written.path)["trust"] == "external"
+    assert call_tool(memory, "memory_append", text=note)["written"] is True
+    other = "The owner of the boat wants a new sail before the summer begins."
+    assert call_tool(memory, "memory_append", text=other)["written"] is True
+    assert trust_of(memory, note) == "external"
+    assert trust_of(memory, other) == "agent"
+
+
+def test_a_note_is_the_agents_if_nothing_from_outside_was_read_in_its_session(
+    memory: Memory,
+) -> None:
+    memory.append(PAGE_TEXT, origin=PAGE)
+    memory.sync(force=True)
+    note = "Invoices go to account DE77-4410: the heron courier pays them on Fridays."
+    other = {tool.name: tool for tool in memory.tools("agent:main:direct:ann", append=True)}
+    assert other["memory_search"].call({"query": "heron courier invoice account"})["results"]
+    assert call_tool(memory, "memory_append", text=note)["written"] is True
+    assert trust_of(memory, note) == "agent"

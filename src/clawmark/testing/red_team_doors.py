@@ -101,6 +101,15 @@ def _mcp_tool(memory: Memory, folder: Path, number: int, text: str) -> object:
     return asyncio.run(call())
 
 
+def _repeated_from_search(memory: Memory, folder: Path, number: int, text: str) -> object:
+    """The model searches the memory, finds an imported note and keeps it in another form."""
+    _import_notes(memory, folder, number, text)
+    memory.sync()
+    tools = {tool.name: tool for tool in memory.tools(_direct(number), append=True)}
+    tools["memory_search"].call({"query": text[:200], "minScore": 0})
+    return tools["memory_append"].call({"text": f"Noted: {text}"})
+
+
 def _flush(memory: Memory, folder: Path, number: int, text: str) -> object:
     """A flush of a conversation in which a tool returned the text, and the model believed it."""
     talk = _talk(memory, _direct(number), READ_PAGE, _writer(text))
@@ -205,6 +214,7 @@ DOORS = (
     Door("tool", _tool),
     Door("tool-in-group", _tool_in_group),
     Door("mcp-tool", _mcp_tool, needs="mcp"),
+    Door("repeated-from-search", _repeated_from_search),
     Door("flush", _flush),
     Door("flush-in-group", _flush_in_group),
     Door("note", _note),

@@ -22,6 +22,7 @@ from clawmark.agent.prompt.recall_rule import says_something, worth_recalling
 from clawmark.agent.prompt.sections import memory_section
 from clawmark.agent.prompt.trust_gate import TrustGate
 from clawmark.agent.tools import Notebook, Tool, tools_for
+from clawmark.agent.tools.outside_seen import SessionsSeen
 from clawmark.model.errors import ConfigError
 from clawmark.model.values import Found, NothingFound
 from clawmark.text.transcripts.session_keys import SessionKind, is_private
@@ -50,6 +51,7 @@ class MemoryCore:
     def __init__(self, context: PluginContext) -> None:
         self.companions = _companions(context.config)
         self._context = context
+        self._seen = SessionsSeen()
 
     def tools(self, session: PluginSession, *, append: bool) -> list[Tool]:
         """Return `memory_search` and `memory_get`, and where writing is allowed `memory_append` and
@@ -76,6 +78,7 @@ class MemoryCore:
             notebook=self._notebook() if append else None,
             forgetter=context.forgetter if append else None,
             gate=context.gate,
+            seen=self._seen.of(session.key or ""),
         )
         absent = () if options.enabled else ("memory_search", "memory_get")
         return [tool for tool in tools if tool.name not in absent]

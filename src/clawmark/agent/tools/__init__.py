@@ -11,6 +11,7 @@ from clawmark.agent.tools.memory_append import Notebook, append_tool
 from clawmark.agent.tools.memory_forget import Forgetter, forget_tool
 from clawmark.agent.tools.memory_get import Read, ReadAsOf, get_tool
 from clawmark.agent.tools.memory_search import Search, search_tool
+from clawmark.agent.tools.outside_seen import OutsideSeen
 from clawmark.agent.tools.policy import Access, access_of
 
 __all__ = [
@@ -75,11 +76,13 @@ def tools_for(
     read_as_of: ReadAsOf | None = None,
     forgetter: Forgetter | None = None,
     gate: TrustGate = LABELS_ONLY,
+    seen: OutsideSeen | None = None,
 ) -> list[Tool]:
     """Return the tools for sessions with this access; the arguments are those of `make_tools`.
 
     With a `forgetter`, private sessions also get `memory_forget`. The `gate` decides which results
-    are marked as text from outside."""
+    are marked as text from outside; they are added to what the session has `seen`."""
+    seen = OutsideSeen() if seen is None else seen
     tools = [
         search_tool(
             search,
@@ -89,11 +92,12 @@ def tools_for(
             min_score=min_score,
             sources=sources,
             gate=gate,
+            seen=seen,
         ),
-        get_tool(read, access, gate, read_as_of=read_as_of),
+        get_tool(read, access, gate, read_as_of=read_as_of, seen=seen),
     ]
     if notebook is not None and access.writes:
-        tools.append(append_tool(notebook, session_key or "", access))
+        tools.append(append_tool(notebook, session_key or "", access, seen))
     if forgetter is not None and access.writes:
         tools.append(forget_tool(forgetter))
     return tools

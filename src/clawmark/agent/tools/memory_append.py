@@ -18,6 +18,7 @@ from clawmark.agent.tools.arguments import (
 )
 from clawmark.agent.tools.base import Payload, Tool, complaint, unexpected
 from clawmark.agent.tools.gate import FORGOTTEN, LONGEST, Refusal, refuse
+from clawmark.agent.tools.outside_seen import OutsideSeen
 from clawmark.agent.tools.policy import LOCAL, Access, tool_origin
 from clawmark.model.documents import Excerpt, Written
 from clawmark.model.errors import (
@@ -122,13 +123,15 @@ class Notebook(NamedTuple):
         return FileText(excerpt.path, excerpt.text)
 
 
-def append_tool(notebook: Notebook, session_key: str, access: Access = LOCAL) -> Tool:
-    """Return the tool for one session."""
+def append_tool(
+    notebook: Notebook, session_key: str, access: Access = LOCAL, seen: OutsideSeen | None = None
+) -> Tool:
+    """Return the tool for one session; a note that repeats what it has `seen` is external."""
     provenance = tool_origin(access, session_key, "memory_append")
 
     def call(given: object) -> Payload:
         try:
-            return _append(notebook, session_key, provenance, read_arguments(given))
+            return _append(notebook, session_key, provenance, read_arguments(given), seen)
         except ToolInputError as error:
             problem = complaint(error, f"Correct {error.argument} and call memory_append again.")
             return _not_written({"reason": "argument", **problem})
@@ -141,7 +144,11 @@ def append_tool(notebook: Notebook, session_key: str, access: Access = LOCAL) ->
 
 
 def _append(
-    notebook: Notebook, session_key: str, provenance: Provenance, arguments: Mapping[str, object]
+    notebook: Notebook,
+    session_key: str,
+    provenance: Provenance,
+    arguments: Mapping[str, object],
+    seen: OutsideSeen | None,
 ) -> Payload:
     refuse_argument(arguments, "agentId", "memory_append writes to the memory of this agent only")
     refuse_argument(
@@ -162,6 +169,8 @@ def _append(
         return _not_written(
             {"reason": refusal.reason, "error": refusal.message, "action": refusal.action}
         )
+    if seen is not None and seen.is_repeated(plain) and origin != "import":
+        origin = "tool"
     first, *rest = text.split("\n")
     # A heading has no meaning inside a list item; its words are kept.
     entry = "\n".join([f"{_HEADING.sub('', first).rstrip()} {comment(origin, session_key)}", *rest])

@@ -19,6 +19,7 @@ from clawmark.agent.tools.arguments import (
     whole_argument,
 )
 from clawmark.agent.tools.base import Payload, Tool, complaint, echo, unexpected
+from clawmark.agent.tools.outside_seen import OutsideSeen
 from clawmark.agent.tools.policy import LOCAL, PRIVATE_FILES, Access, unavailable
 from clawmark.model.documents import Excerpt
 from clawmark.model.errors import ClawmarkError, FilterError, PathDenied, ToolInputError
@@ -88,8 +89,11 @@ def get_tool(
     gate: TrustGate = LABELS_ONLY,
     *,
     read_as_of: ReadAsOf | None = None,
+    seen: OutsideSeen | None = None,
 ) -> Tool:
-    """Return the tool for sessions with this access; `read_as_of` offers `asOf`."""
+    """Return the tool for sessions with this access; `read_as_of` offers `asOf`.
+
+    Lines from outside are added to `seen`."""
 
     def call(given: object) -> Payload:
         asked: object = ""
@@ -119,7 +123,10 @@ def get_tool(
             )
             if not access.may_read(excerpt.path):
                 raise not_memory(excerpt.path)
-            return {**_answer(excerpt, gate), **({"asOf": as_of} if as_of else {})}
+            answer = _answer(excerpt, gate)
+            if seen is not None and answer.get("trust") == "external":
+                seen.add(excerpt.text)
+            return {**answer, **({"asOf": as_of} if as_of else {})}
         except (ToolInputError, FilterError) as error:
             problem = complaint(error, f"Correct {error.argument} and call memory_get again.")
             return _refused(asked, problem, "INVALID_ARGUMENT")

@@ -21,6 +21,7 @@ from clawmark.agent.tools.arguments import (
     whole_argument,
 )
 from clawmark.agent.tools.base import ASK_DOCTOR, Payload, Tool, complaint, unexpected
+from clawmark.agent.tools.outside_seen import OutsideSeen
 from clawmark.agent.tools.policy import Access, unavailable
 from clawmark.model.errors import ClawmarkError, FilterError, ToolInputError
 from clawmark.model.provenance import provenance_fields
@@ -85,8 +86,11 @@ def search_tool(
     min_score: float,
     sources: Collection[str] = ("memory",),
     gate: TrustGate = LABELS_ONLY,
+    seen: OutsideSeen | None = None,
 ) -> Tool:
-    """Return the tool for sessions with this access; the other arguments are defaults."""
+    """Return the tool for sessions with this access; the other arguments are defaults.
+
+    Results from outside are added to `seen`."""
 
     def call(given: object) -> Payload:
         if not access.reads:
@@ -115,6 +119,9 @@ def search_tool(
             options = {"explain": True} if flag_argument(arguments, "explain") else {}
             least = min_score if threshold is None else threshold
             found = search(query, limit, least, filters, **options)
+            if seen is not None:
+                for hit in filter(gate.has_outside, found.hits):
+                    seen.add(hit.snippet)
             return {**_answer(found, citations, access.cites, gate), **_corpora(corpus)}
         except (ToolInputError, FilterError) as error:
             return {
