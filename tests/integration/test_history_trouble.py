@@ -60,3 +60,35 @@ def test_versions_are_listed_when_the_present_files_cannot_be_recorded(place: Pl
     ran = place.run("history")
     assert ran.code == 0 and "MEMORY.md" in ran.out
     assert "The latest changes are not in the history" in ran.err
+
+
+@pytest.mark.parametrize("line", ["not JSON", '{"id":"a","time":"soon"}', ""])
+def test_a_damaged_journal_stops_neither_history_nor_undo(place: Place, line: str) -> None:
+    place.run("index")
+    write_as_agent(place, LOG, "- by the agent")
+    record = (
+        '{"id":"b","time":"no time","actor":"agent","kind":"tool","trust":"agent",'
+        f'"path":"{LOG}","entries":[],"done":true}}'
+    )
+    with journal_path(place).open("a", encoding="utf-8") as file:
+        file.write(f"{record}\n{line}\n")
+    assert len(versions(place)) == 2
+    assert place.run("undo", "--yes").code == 0
+
+
+def test_a_journal_that_cannot_be_read_hides_who_wrote_a_version_and_no_version(
+    place: Place,
+) -> None:
+    place.run("index")
+    write_as_agent(place, LOG, "- by the agent")
+    assert len(versions(place)) == 2
+    journal_path(place).unlink()
+    journal_path(place).mkdir()
+    ran = place.run("history")
+    assert ran.code == 0 and LOG in ran.out
+    assert "journal" in ran.err
+    assert place.run("history", f"{LOG}#L1").code == 0
+
+
+def journal_path(place: Place) -> Path:
+    return repository(place).with_name("journal.jsonl")

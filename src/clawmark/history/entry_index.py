@@ -13,11 +13,11 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from clawmark.history.record_lines import is_open
+from clawmark.history.record_lines import is_damaged, is_open
 from clawmark.system import shared_json
 from clawmark.system.private_files import open_private
 
-VERSION = 1
+VERSION = 2
 HASH_DIGITS = 24
 _HASH_BYTES = HASH_DIGITS // 2
 _ROW_BYTES = _HASH_BYTES + 8
@@ -118,7 +118,7 @@ def extended(covered: Covered, data: mmap.mmap) -> Covered:
     for offset, values in lines_from(data, covered.size, end):
         for outcome in ("finished", "dropped"):
             open_.pop(str(values.get(outcome)), None)
-        if not values:
+        if is_damaged(values):
             damaged += 1
         elif is_open(values):
             open_[str(values["id"])] = offset

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 from clawmark.history.entry_index import HASH_DIGITS, EntryIndex, lines_from, parse_object
 from clawmark.history.record_lines import (
     identity_of,
+    is_damaged,
     is_open,
     is_outcome,
     outcome_id,
@@ -285,7 +286,7 @@ class Journal:
             journal, data = found
             covered = self._index.covered(journal, data)
             rest = lines_from(data, covered.size, len(data))
-            return covered.damaged + sum(1 for _, values in rest if not values)
+            return covered.damaged + sum(1 for _, values in rest if is_damaged(values))
 
     def rewrite(self, keep: Callable[[JournalRecord], bool]) -> None:
         """Remove records, in one step."""
@@ -355,12 +356,17 @@ class Journal:
     def age(self, record: JournalRecord) -> timedelta:
         """Return how long ago a write began; none for a time that is not valid or ahead."""
         try:
-            return max(timedelta(0), self._now() - datetime.fromisoformat(record.time))
+            return max(timedelta(0), self._moment() - datetime.fromisoformat(record.time))
         except (ValueError, TypeError):
             return timedelta.max
 
     def _time(self) -> str:
-        return self._now().isoformat(timespec="milliseconds")
+        return self._moment().isoformat(timespec="milliseconds")
+
+    def _moment(self) -> datetime:
+        """Return the time of the clock; one without a time zone is that of this machine."""
+        now = self._now()
+        return now if now.tzinfo is not None else now.astimezone()
 
     def _lines(self) -> Iterator[dict[str, Any]]:
         """Yield the object of each line; an empty one for a damaged line."""

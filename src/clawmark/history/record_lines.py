@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from typing import Any, cast, get_args
 
 from clawmark.model.provenance import (
@@ -60,6 +61,12 @@ def with_outcome(record: JournalRecord, outcome: dict[str, Any] | None) -> Journ
     )
 
 
+def is_damaged(values: dict[str, Any]) -> bool:
+    """Whether a line is neither a record, nor an outcome, nor the identity of the journal."""
+    is_known = is_outcome(values) or bool(_text(values, "journal"))
+    return not is_known and read_record(values) is None
+
+
 def read_record(values: dict[str, Any]) -> JournalRecord | None:
     """Return the record of a line, or None if the line is damaged."""
     match values:
@@ -71,7 +78,7 @@ def read_record(values: dict[str, Any]) -> JournalRecord | None:
             "trust": str(trust),
             "path": str(path),
             "entries": list(entries),
-        } if actor in _ACTORS and kind in _KINDS and trust in TRUST_LEVELS:
+        } if actor in _ACTORS and kind in _KINDS and trust in TRUST_LEVELS and _is_time(time):
             action = values.get("action")
             origin = Origin(
                 actor=cast(Actor, actor),
@@ -143,6 +150,14 @@ def _bytes_written(values: dict[str, Any]) -> BytesWritten:
         lead=max(0, _int(values, "lead")),
         created=values.get("created") is True,
     )
+
+
+def _is_time(text: str) -> bool:
+    """Whether a text is a time with its distance from UTC."""
+    try:
+        return datetime.fromisoformat(text).tzinfo is not None
+    except ValueError:
+        return False
 
 
 def _text(values: dict[str, Any], name: str) -> str:

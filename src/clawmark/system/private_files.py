@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 
 FOLDER, FILE = 0o700, 0o600
 
@@ -44,17 +45,17 @@ def sync_folder(folder: str) -> None:
 def open_private(path: str, flags: int) -> int:
     """Open a file, creating it with mode 0600; links are not followed, children do not inherit it.
 
+    A pipe or a device in its place is an OSError, and is not waited for.
     Windows and other systems without O_NOFOLLOW check for a link before opening."""
     if not hasattr(os, "O_NOFOLLOW") and os.path.islink(path):
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
     flags |= getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-    descriptor = os.open(path, flags, FILE)
+    descriptor = os.open(path, flags | getattr(os, "O_NONBLOCK", 0), FILE)
     try:
-        if (
-            flags & os.O_CREAT
-            and hasattr(os, "fchmod")
-            and os.fstat(descriptor).st_mode & 0o777 != FILE
-        ):
+        mode = os.fstat(descriptor).st_mode
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+            raise OSError(errno.EINVAL, "not a file", path)
+        if flags & os.O_CREAT and hasattr(os, "fchmod") and mode & 0o777 != FILE:
             os.fchmod(descriptor, FILE)
     except OSError:
         os.close(descriptor)

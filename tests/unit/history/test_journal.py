@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -107,10 +108,28 @@ def test_damaged_lines_lose_their_labels_only(journal: Journal) -> None:
     write(journal, AGENT, "- two")
     assert [record.origin.actor for record in journal.records()] == ["user", "agent"]
     assert journal.look_up("- two").trust == "agent"
-    assert journal.damaged_lines() == 3
+    assert journal.damaged_lines() == 4
     Path(journal.path).unlink()
     assert journal.look_up("- two").unknown == 1
     assert list(journal.records()) == []
+
+
+@pytest.mark.parametrize("time", ["", "yesterday", "2026-02-30T12:00", "2026-02-24T12:00:00"])
+def test_a_record_without_a_valid_time_is_a_damaged_line(journal: Journal, time: str) -> None:
+    write(journal, USER, "- one")
+    line: dict[str, object] = {"id": "a", "time": time, "actor": "agent", "kind": "tool"}
+    line |= {"trust": "agent", "path": NOTE, "done": True}
+    with open(journal.path, "a", encoding="utf-8") as file:
+        file.write(json.dumps(line | {"entries": [entry_hash("- two")]}) + "\n")
+    assert [record.origin for record in journal.records()] == [USER]
+    assert journal.damaged_lines() == 1
+
+
+def test_a_pipe_in_place_of_the_journal_is_not_waited_for(journal: Journal) -> None:
+    Path(journal.path).parent.mkdir(parents=True)
+    os.mkfifo(journal.path)
+    with pytest.raises(ClawmarkError, match="cannot be read"):
+        journal.look_up("- one")
 
 
 def test_a_folder_in_place_of_the_journal_is_one_clear_sentence(journal: Journal) -> None:

@@ -19,6 +19,7 @@ from clawmark.history.line_history import LineVersion, recorded_states, trace_li
 from clawmark.history.replaced import replaced_in
 from clawmark.history.repository import Version
 from clawmark.model.errors import (
+    ClawmarkError,
     HistoryDamaged,
     HistoryUnavailable,
     NothingToUndo,
@@ -98,7 +99,7 @@ class WorkspaceHistory:
     def versions(self, path: str | None = None) -> Iterator[HistoryEntry]:
         """Yield the versions in which a file or folder changed, or all, the newest first."""
         self._record_to_read()
-        records = list(self._journal.records())
+        records = self._known_records()
         for found in self._history.versions(path):
             yield HistoryEntry(
                 version=found.version, changes=found.changes, writers=writers_of(found, records)
@@ -179,7 +180,7 @@ class WorkspaceHistory:
         self._record_to_read()
         found = trace_line(recorded_states(self._history, path), number, self._now().tzinfo)
         wanted = {one.version for one in found}
-        records = list(self._journal.records())
+        records = self._known_records()
         writers = {
             one.version.id: writers_of(one, records)
             for one in self._history.versions(path)
@@ -311,6 +312,15 @@ class WorkspaceHistory:
             self.record()
         except HistoryUnavailable as error:
             _LOG.warning("The latest changes are not in the history. %s", error.message)
+
+    def _known_records(self) -> list[JournalRecord]:
+        """Return the records of the journal; none if it cannot be read, and then only who wrote a
+        version is not known."""
+        try:
+            return list(self._journal.records())
+        except ClawmarkError as error:
+            _LOG.warning("Who wrote the versions is not known. %s", error.message)
+            return []
 
     def _record_if_possible(self) -> None:
         try:
