@@ -46,6 +46,24 @@ def test_a_confirmed_plan_is_carried_out(place: Place) -> None:
     assert "Ann prefers tea" in (place.workspace / "MEMORY.md").read_text("utf-8")
 
 
+@pytest.mark.parametrize(
+    "written",
+    [
+        "The **safe** behind the _piano_ opens with `Oriole5588` today",
+        "The safe be\u200bhind the piano opens with Ori\u00adole5588 today",
+        "The ~~safe~~ behind *the piano* opens with **Oriole5588** today",
+    ],
+)
+def test_a_text_is_found_without_its_emphasis_and_invisible_characters(
+    place: Place, written: str
+) -> None:
+    place.write("memory/safe.md", f"- {written}\n- The roof is new.\n")
+    assert place.run("index").code == 0
+    done = place.run("forget", "safe behind the piano opens with Oriole5588", "--yes")
+    assert done.code == 0 and "Forgotten: 1 memory file changed" in done.out
+    assert (place.workspace / "memory/safe.md").read_text("utf-8") == "- The roof is new.\n"
+
+
 @pytest.mark.parametrize(("answer", "is_done"), [("n\n", False), ("\n", False), ("y\n", True)])
 def test_a_person_is_asked_on_a_terminal(place: Place, answer: str, is_done: bool) -> None:
     controller, terminal = pty.openpty()
@@ -136,6 +154,18 @@ def test_a_file_in_place_of_the_history_is_reported_before_anything_is_changed(
     assert place.run("doctor", "--fix").code in (0, 1)
     assert place.run("forget", "garage code", "--yes").code == 0
     assert not any("4711" in one.read_text("utf-8") for one in place.workspace.rglob("*.md"))
+
+
+def test_a_history_on_another_disk_is_rewritten_where_it_is(place: Place, tmp_path: Path) -> None:
+    (folder,) = place.state.glob("agents/*/history.git")
+    elsewhere = tmp_path / "elsewhere" / "versions"
+    elsewhere.parent.mkdir()
+    shutil.move(folder, elsewhere)
+    folder.symlink_to(elsewhere)
+    done = place.run("forget", CANARY, "--yes")
+    assert done.code == 0 and "the history rewritten" in done.out.replace("\n", " ")
+    assert traces(place.workspace, place.state, elsewhere.parent) == []
+    assert folder.is_symlink() and place.run("history").code == 0
 
 
 def test_a_history_that_is_damaged_after_the_plan_stops_nothing_and_is_reported(

@@ -94,7 +94,8 @@ class History:
         on_removed: Callable[[], None] = lambda: None,
     ) -> None:
         """`on_removed` is called after versions were removed because of the retention."""
-        self.folder = folder
+        # A link to a folder on another disk is resolved, so that the history is replaced there.
+        self.folder = os.path.realpath(folder) if os.path.islink(folder) else folder
         self._retention = retention
         self._clock = clock
         self._on_removed = on_removed

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from clawmark.text.entry_content import normalize_entry, split_entries
 from clawmark.text.entry_times import without_times
+from clawmark.text.untrusted.invisible_characters import without_hidden
 from clawmark.text.untrusted.origin_labels import without_comments
 
 MARK = "[forgotten]"
@@ -21,6 +22,7 @@ FEWEST_WORDS = 4
 MOST_DEPTH = 64
 _QUOTE = re.compile(r"(?m)^[ \t]*(?:>[ \t]?)+")
 _HEADING = re.compile(r"#{1,6}\s")
+_EMPHASIS = re.compile(r"[*_~`]+")
 _SENTENCE_END = re.compile(r"(?<=[.!?;:])\s+|\n+")
 _STRUCTURE = frozenset(
     [
@@ -62,6 +64,11 @@ def content_of(entry: str) -> str:
     """Return what an entry says, in the form in which entries are compared."""
     plain = without_times(_QUOTE.sub("", without_comments(entry)))
     return normalize_entry(" ".join(map(normalize_entry, plain.split("\n"))))
+
+
+def plain_of(content: str) -> str:
+    """Return a content without emphasis and invisible characters, as it is read on a page."""
+    return " ".join(_EMPHASIS.sub("", without_hidden(content)).split())
 
 
 def units_of(text: str) -> Iterator[TextUnit]:

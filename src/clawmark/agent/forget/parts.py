@@ -128,13 +128,13 @@ def derived_files(parts: ForgetParts) -> list[str]:
 
 def damaged_histories(parts: ForgetParts) -> list[str]:
     """Return the damaged histories that were set aside."""
-    name = f"{os.path.basename(parts.history.folder)}.damaged-"
-    if not os.path.isdir(parts.agent_folder):
+    folder, name = os.path.split(parts.history.folder)
+    if not os.path.isdir(folder):
         return []
     return [
-        os.path.join(parts.agent_folder, entry)
-        for entry in os.listdir(parts.agent_folder)
-        if entry.startswith(name)
+        os.path.join(folder, entry)
+        for entry in os.listdir(folder)
+        if entry.startswith(f"{name}.damaged-")
     ]
 
 

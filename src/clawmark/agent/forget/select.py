@@ -18,7 +18,7 @@ from clawmark.model.errors import WorkspaceError
 from clawmark.model.provenance import JournalRecord
 from clawmark.model.values import parse_citation
 from clawmark.text.filters import make_filters
-from clawmark.text.forgetting import content_of, is_distinct, is_heading, units_of
+from clawmark.text.forgetting import content_of, is_distinct, is_heading, plain_of, units_of
 from clawmark.text.transcripts.records import read_message
 from clawmark.text.untrusted.origin_labels import IMPORTS
 from clawmark.workspace.transcripts.files import OWN
@@ -72,12 +72,17 @@ class Wanted(NamedTuple):
 
     def covers(self, content: str) -> bool:
         """Decide by content alone."""
-        if any(needle in content for needle in self.needles):
+        if self.needles and self._has_needle(content):
             return True
         if content in self.contents or content in self.derived:
             return True
         is_short_list = 0 < len(self.contents) <= FEW_CONTENTS and not self.whole_only
         return is_short_list and any(one in content for one in self.contents)
+
+    def _has_needle(self, content: str) -> bool:
+        """Look for the needles as they are, and as a reader sees them."""
+        plain = plain_of(content)
+        return any(needle in content or plain_of(needle) in plain for needle in self.needles)
 
 
 def select(parts: ForgetParts, selection: Selection) -> Wanted:
@@ -104,7 +109,7 @@ def select(parts: ForgetParts, selection: Selection) -> Wanted:
 
 def _by_text(text: str) -> Wanted:
     needles = tuple(unit.content for unit in units_of(text)) or (content_of(text),)
-    if min(map(len, needles)) < SHORTEST:
+    if min(len(plain_of(needle)) for needle in needles) < SHORTEST:
         raise NothingToForget(
             f"A text to forget has at least {SHORTEST} letters.", hint="Give some words of it."
         )

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from clawmark.agent.forget.parts import (
     ForgetParts,
+    damaged_histories,
     read_file,
     transcript_files,
     version_files,
@@ -182,9 +183,10 @@ def change_proposals(parts: ForgetParts, erasure: Erasure, report: ForgetReport)
 
 def change_copies(parts: ForgetParts, erasure: Erasure, report: ForgetReport) -> ForgetReport:
     """Delete states and other files that repeat a text."""
-    deleted = 0
+    deleted, damaged = 0, damaged_histories(parts)
     for path in erasure.wanted.copies:
-        if not is_below(os.path.abspath(path), os.path.abspath(parts.state_dir)):
+        is_own = is_below(os.path.abspath(path), os.path.abspath(parts.state_dir))
+        if not is_own and path not in damaged:
             continue  # not planned by us: the intent was changed
         if os.path.isdir(path) and not os.path.islink(path):
             shutil.rmtree(path)
