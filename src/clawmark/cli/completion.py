@@ -1,7 +1,8 @@
 """Find the words that complete a command line, from the same parsers as `--help`.
 
 What a value is follows from its placeholder in the help: DIR is a folder, FILE a file, PATH and
-GLOB a memory file. The scripts in `commands/completion` call this for every TAB."""
+GLOB a memory file, also where a version may follow. The scripts in `commands/completion` call this
+for every TAB."""
 
 from __future__ import annotations
 
@@ -16,6 +17,7 @@ from clawmark.cli.verbs import VERBS, module_of
 from clawmark.config.keys import BY_NAME
 from clawmark.memory import Memory
 from clawmark.model.errors import ClawmarkError
+from clawmark.text.untrusted.origin_labels import IMPORTS
 
 MEMORY_COMMANDS = ("status", "index", "search")
 """The words after `clawmark memory`; each takes the flags of the command of its name."""
@@ -145,20 +147,29 @@ def _values(action: Action, typed: Walked, current: str, verb: str) -> Answer:
     """Complete a value or another word of a command."""
     if action.choices is not None:
         return _starting([(str(choice), "") for choice in action.choices], current)
-    place = action.metavar or ""
+    place = str(action.metavar or "")
     if place in ("DIR", "FILE"):
         return Answer(files="folders" if place == "DIR" else "files")
-    if place in ("PATH", "GLOB"):
+    if place == "GLOB" or re.match(r"\[?PATH\b", place):
         return _starting(_levels(_memory_paths(typed), current), current)
     if verb == "config":
         return _starting(_setting_words(typed), current)
     if place in ("show NAME", "remove NAME") and not typed.positionals:
-        return _starting([(str(place).split()[0], action.help or "")], current)
-    if place == "show NAME":
-        return _starting(_opened_words(typed, _session_names), current)
-    if place == "remove NAME" or "--source" in action.option_strings:
-        return _starting(_opened_words(typed, _source_names), current)
-    return Answer()
+        return _starting([(place.split()[0], action.help or "")], current)
+    names = _names_for(action, verb)
+    return _starting(_opened_words(typed, names), current) if names is not None else Answer()
+
+
+def _names_for(action: Action, verb: str) -> Callable[[Memory], list[str]] | None:
+    """Return what lists the names that a value can have."""
+    is_source = "--source" in action.option_strings
+    if verb == "forget" and is_source:
+        return _forgettable_sources
+    if is_source or action.metavar == "remove NAME":
+        return _source_names
+    if action.metavar == "show NAME" or (verb == "forget" and action.dest == "session"):
+        return _session_names
+    return _proposal_names if verb == "review" and action.metavar == "ID" else None
 
 
 def _setting_words(typed: Walked) -> list[tuple[str, str]]:
@@ -183,6 +194,17 @@ def _file_names(memory: Memory) -> list[str]:
 
 def _source_names(memory: Memory) -> list[str]:
     return ["memory", "sessions", *(source.name for source in memory.workspace.sources())]
+
+
+def _forgettable_sources(memory: Memory) -> list[str]:
+    """The imports and the added folders."""
+    below = (path.split("/") for path in _file_names(memory) if path.startswith(IMPORTS))
+    imported = {parts[2] for parts in below if len(parts) > 3}
+    return sorted({*imported, *(source.name for source in memory.workspace.sources())})
+
+
+def _proposal_names(memory: Memory) -> list[str]:
+    return [proposal.id for proposal in memory.review.list()]
 
 
 def _session_names(memory: Memory) -> list[str]:

@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from clawmark.agent.review.hunks import appended_hunk
 from clawmark.cli import VERBS, main
 from clawmark.cli.completion import as_bash, complete, split_line
+from clawmark.memory import Memory
+from clawmark.model.provenance import Origin
 
 
 def words(*typed: str) -> list[str]:
@@ -67,6 +70,30 @@ def test_memory_files_are_completed_one_folder_at_a_time(workspace: Path) -> Non
     assert words("ls", "MEMORY.md", "memory/p") == ["memory/projects/"]
     assert words("remember", "--to", "M") == ["MEMORY.md"]
     assert words("remember", "--to=M") == ["--to=MEMORY.md"]
+
+
+def test_files_are_completed_before_a_version(workspace: Path) -> None:
+    assert words("restore", "M") == ["MEMORY.md"]
+    assert words("diff", "memory/p") == ["memory/projects/"]
+
+
+def test_what_can_be_forgotten_and_reviewed_is_completed(workspace: Path, tmp_path: Path) -> None:
+    imported = workspace / "memory" / "imports" / "chatgpt"
+    imported.mkdir(parents=True)
+    (imported / "a.md").write_text("- x\n", encoding="utf-8")
+    (tmp_path / "vault").mkdir()
+    (tmp_path / "vault" / "a.md").write_text("- x\n", encoding="utf-8")
+    with Memory.open() as memory:
+        memory.add_source(str(tmp_path / "vault"), name="vault")
+        memory.conversation("agent:main:main").on_user("Hello.")
+        session = memory.sessions()[0].path
+        hunk = appended_hunk("MEMORY.md", "- The heron is back.", "Said twice.")
+        origin = Origin(actor="agent", kind="curation", trust="agent")
+        memory.review.add([hunk], title="Curate", origin=origin, base={"MEMORY.md": "0" * 64})
+    assert words("forget", "--source", "") == ["chatgpt", "vault"]
+    assert words("forget", "--session", "") == [session]
+    assert words("review", "accept", "") == ["p1"]
+    assert words("review", "") == ["list", "show", "accept", "reject", "edit"]
 
 
 def test_the_workspace_on_the_line_is_used(workspace: Path, tmp_path: Path) -> None:
