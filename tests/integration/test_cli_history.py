@@ -324,6 +324,7 @@ def test_a_diff_between_versions_and_days(place: Place) -> None:
         (("diff", "gestern"), 2, "must be a day"),
         (("diff", "MEMORY.md", "a" * 8, "b" * 8, "c" * 8), 2, "at most one path"),
         (("restore", "MEMORY.md"), 2, "PATH@VERSION"),
+        (("restore", "MEMORY.md@HEAD~1", "--yes"), 2, "neither a version nor a day"),
         (("restore", "../x.md@today", "--yes"), 4, "outside the workspace"),
         (("restore", "nosuch.md@today", "--yes"), 4, "is not a memory file"),
         (("restore", "memory/nosuch.md@today", "--yes"), 3, "did not exist in version"),

@@ -20,6 +20,7 @@ from clawmark.history.replaced import replaced_in
 from clawmark.history.repository import Version
 from clawmark.model.errors import (
     ClawmarkError,
+    FilterError,
     HistoryDamaged,
     HistoryUnavailable,
     NothingToUndo,
@@ -111,7 +112,14 @@ class WorkspaceHistory:
         Days and times are `2026-11-01`, `2026-11-01 14:30`, `7d`, "yesterday" and the like."""
         if _ID.fullmatch(name):
             return self._history.find(name)
-        moment = parse_moment(name, self._now())
+        try:
+            moment = parse_moment(name, self._now())
+        except FilterError:
+            raise FilterError(
+                f"{name[:40]!a} is neither a version nor a day.",
+                argument="version",
+                hint="`clawmark history` lists the versions; a day is 2026-11-01, yesterday or 7d.",
+            ) from None
         found = self._history.at(moment)
         if found is None:
             raise WorkspaceError(
