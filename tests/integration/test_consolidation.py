@@ -138,6 +138,20 @@ def test_a_rejected_value_is_not_proposed_again_when_another_log_repeats_it(
     assert sample.consolidate().changes == ()
 
 
+@pytest.mark.parametrize("corrects_it", [True, False])
+def test_a_line_that_the_user_corrected_after_a_log_is_not_replaced_by_that_log(
+    sample: Memory, clock: Clock, corrects_it: bool
+) -> None:
+    sample.sync()
+    clock.time += timedelta(hours=1)
+    page = Path(sample.places.workspace) / "MEMORY.md"
+    if corrects_it:
+        page.write_text(page.read_text().replace("backup runs at 02:00", "backup runs at 03:00"))
+    sample.sync()
+    hunks = [change.hunk for change in sample.consolidate(rules_only=True).changes]
+    assert any("backup runs at 04:30" in hunk.new for hunk in hunks) is not corrects_it
+
+
 def test_a_proposal_has_a_limit_and_the_rest_follows(memory: Memory) -> None:
     facts = [f"- Backup {n} is kept for ten weeks.\n" for n in range(MOST_CHANGES + 30)]
     (Path(memory.places.workspace) / "MEMORY.md").write_text("".join(facts * 2))
@@ -291,7 +305,8 @@ def test_a_heartbeat_does_not_consolidate_by_default(sample: Memory) -> None:
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
     made = new_place(tmp_path)
-    (made.workspace / "MEMORY.md").unlink()
+    for path in ("MEMORY.md", "memory/2026-11-15.md"):  # the sample may have a log of that day
+        (made.workspace / path).unlink()
     write_sample(str(made.workspace), date.today())
     return made
 

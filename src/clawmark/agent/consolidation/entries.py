@@ -41,6 +41,8 @@ class Entry(NamedTuple):
     day: str
     """The day it was written; for MEMORY.md, the last day on which it may have been written."""
     trust: Trust = "owner"
+    known_day: str = ""
+    """For MEMORY.md: the day it was written, if the journal knows; no earlier log replaces it."""
 
     @property
     def citation(self) -> str:
@@ -80,6 +82,9 @@ class Gate(NamedTuple):
     written_on: Callable[[str], str]
     """(text of an entry) → the day it was last written, YYYY-MM-DD; empty if it is not known."""
     is_forgotten: Callable[[str], bool]
+    known_day: Callable[[str], str] = lambda text: ""
+    """(text of an entry of MEMORY.md) → the day it was written, YYYY-MM-DD; empty if it was there
+    before the journal."""
 
 
 def open_gate(redactor: Redactor) -> Gate:
@@ -117,6 +122,7 @@ def read_entries(files: Iterable[SourceText], gate: Gate) -> list[Entry]:
                     heading=found.heading.rsplit(" > ", 1)[-1],
                     day=written,
                     trust=gate.trust_of(found.text),
+                    known_day=gate.known_day(found.text) if file.path == LONG_TERM else "",
                 )
             )
     return sorted(entries, key=lambda entry: (not entry.is_long_term, entry.day, entry.path))

@@ -49,7 +49,8 @@ class Contradiction(NamedTuple):
 def find_superseded(index: ClaimIndex) -> list[Superseded]:
     """Return the entries of MEMORY.md that the newest statement of the logs replaces.
 
-    The statement says itself that something has changed, or it is newer than MEMORY.md."""
+    The statement says itself that something has changed, or it is newer than MEMORY.md. It is not
+    older than the entry, as far as that is known."""
     found = dict[tuple[str, str], Superseded]()
     for claim in index.own:
         entry, newest = claim.entry, index.newest(claim)
@@ -61,6 +62,8 @@ def find_superseded(index: ClaimIndex) -> list[Superseded]:
         is_named = bool(newest.before) and _names_value(newest, claim)
         if (newest.before or index.is_ambiguous(claim)) and not is_named:
             is_newer = False  # another value has changed, or it is not clear which one
+        if entry.known_day > newest.entry.day:
+            is_newer = False  # the entry was corrected after that log
         replaced = _replaced(entry, claim.phrase, newest) if is_newer else None
         if replaced is not None:
             found.setdefault((entry.citation, claim.phrase), replaced)
@@ -200,7 +203,9 @@ def _named_by_logs(index: ClaimIndex) -> list[Superseded]:
         if not is_name or undone.get(change.phrase.casefold(), "") > change.entry.day:
             continue
         holder = _only_holder(value, change, by_word)
-        if holder is not None and not _is_marked(holder, change):
+        if holder is None or holder.known_day > change.entry.day:
+            continue
+        if not _is_marked(holder, change):
             replaced = _replaced(holder, value, change)
             if replaced is not None:
                 found.append(replaced)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from clawmark.agent.consolidation.entries import Gate
+from clawmark.agent.consolidation.entries import LONG_TERM, Gate
 from clawmark.agent.consolidation.run import (
     ConsolidationParts,
     ConsolidationReport,
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from clawmark.memory import Memory
     from clawmark.model.sync_report import Progress
 
+ONE_SYNC = timedelta(minutes=1)
+"""How far apart the times of the records of one sync may be."""
 CONTRADICTION_DAYS = 365
 """How far back `clawmark doctor --contradictions` reads the logs."""
 
@@ -46,6 +48,7 @@ def make_consolidation(memory: Memory) -> ConsolidationParts:
             trust_of=lambda text: _trust(records, text),
             written_on=lambda text: _written_on(records, text),
             is_forgotten=memory.workspace.is_forgotten,
+            known_day=_known_days(records),
         ),
         box=memory.review,
         now=memory.now,
@@ -136,6 +139,23 @@ def _trust(records: dict[str, list[JournalRecord]], text: str) -> Trust:
     """Return how far an entry is trusted; as `Journal.look_up`, with the journal read once."""
     origins = (decide_origin(records.get(one, [])) for one in entry_hashes(text))
     return lowest(tuple(record.origin.trust for record in origins if record is not None))
+
+
+def _known_days(records: dict[str, list[JournalRecord]]) -> Callable[[str], str]:
+    """Return what gives the day on which an entry of MEMORY.md was written.
+
+    The first record of the page has what was there before the journal; its day is not known."""
+    times = (one.time for found in records.values() for one in found if one.path == LONG_TERM)
+    first = min(map(datetime.fromisoformat, times), default=None)
+
+    def known_day(text: str) -> str:
+        found = [one.time for name in entry_hashes(text) for one in records.get(name, [])]
+        if first is None or not found:
+            return ""
+        written = max(found, key=datetime.fromisoformat)
+        return written[:10] if datetime.fromisoformat(written) - first > ONE_SYNC else ""
+
+    return known_day
 
 
 def _written_on(records: dict[str, list[JournalRecord]], text: str) -> str:
