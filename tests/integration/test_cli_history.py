@@ -321,7 +321,7 @@ def test_a_diff_between_versions_and_days(place: Place) -> None:
     [
         (("diff", "0000abcd"), 3, "is not a version"),
         (("diff", "1999-01-01"), 3, "no version from before 1999-01-02"),
-        (("diff", "gestern"), 2, "must be a day"),
+        (("diff", "gestern"), 2, "neither a version nor a day"),
         (("diff", "MEMORY.md", "a" * 8, "b" * 8, "c" * 8), 2, "at most one path"),
         (("restore", "MEMORY.md"), 2, "PATH@VERSION"),
         (("restore", "MEMORY.md@HEAD~1", "--yes"), 2, "neither a version nor a day"),
