@@ -63,47 +63,51 @@ def with_outcome(record: JournalRecord, outcome: dict[str, Any] | None) -> Journ
 
 def is_damaged(values: dict[str, Any]) -> bool:
     """Whether a line is neither a record, nor an outcome, nor the identity of the journal."""
-    is_known = is_outcome(values) or bool(_text(values, "journal"))
-    return not is_known and read_record(values) is None
+    return not (_is_record(values) or is_outcome(values) or _text(values, "journal"))
 
 
 def read_record(values: dict[str, Any]) -> JournalRecord | None:
     """Return the record of a line, or None if the line is damaged."""
-    match values:
-        case {
-            "id": str(name),
-            "time": str(time),
-            "actor": str(actor),
-            "kind": str(kind),
-            "trust": str(trust),
-            "path": str(path),
-            "entries": list(entries),
-        } if actor in _ACTORS and kind in _KINDS and trust in TRUST_LEVELS and _is_time(time):
-            action = values.get("action")
-            origin = Origin(
-                actor=cast(Actor, actor),
-                kind=cast(Kind, kind),
-                trust=trust,
-                session=str(values.get("session", "")),
-                source=str(values.get("source", "")),
-            )
-            return JournalRecord(
-                id=name,
-                time=time,
-                origin=origin,
-                path=path,
-                entries=_strings(entries),
-                before=_int(values, "before"),
-                after=_int(values, "after"),
-                done=values.get("done") is True,
-                action=cast(Action, action) if action in _ACTIONS else "replace",
-                moved_from=str(values.get("movedFrom", "")),
-                external=_strings(values.get("external")),
-                dropped=values.get("written") is False,
-                written=_bytes_written(values),
-                undoes=str(values.get("undoes", "")),
-            )
-    return None
+    if not _is_record(values):
+        return None
+    action = _text(values, "action")
+    origin = Origin(
+        actor=cast(Actor, values["actor"]),
+        kind=cast(Kind, values["kind"]),
+        trust=values["trust"],
+        session=str(values.get("session", "")),
+        source=str(values.get("source", "")),
+    )
+    return JournalRecord(
+        id=values["id"],
+        time=values["time"],
+        origin=origin,
+        path=values["path"],
+        entries=_strings(values["entries"]),
+        before=_int(values, "before"),
+        after=_int(values, "after"),
+        done=values.get("done") is True,
+        action=cast(Action, action) if action in _ACTIONS else "replace",
+        moved_from=str(values.get("movedFrom", "")),
+        external=_strings(values.get("external")),
+        dropped=values.get("written") is False,
+        written=_bytes_written(values),
+        undoes=str(values.get("undoes", "")),
+    )
+
+
+def _is_record(values: dict[str, Any]) -> bool:
+    """Whether a line has every field of a record, with a valid value."""
+    get = values.get
+    texts = [get(name) for name in ("id", "path", "time", "actor", "kind", "trust")]
+    return (
+        all(isinstance(text, str) for text in texts)
+        and isinstance(get("entries"), list)
+        and values["actor"] in _ACTORS
+        and values["kind"] in _KINDS
+        and values["trust"] in TRUST_LEVELS
+        and _is_time(values["time"])
+    )
 
 
 def write_record(record: JournalRecord) -> str:

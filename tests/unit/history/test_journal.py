@@ -125,6 +125,13 @@ def test_a_record_without_a_valid_time_is_a_damaged_line(journal: Journal, time:
     assert journal.damaged_lines() == 1
 
 
+def test_a_record_with_an_action_that_is_not_text_is_read(journal: Journal) -> None:
+    write(journal, USER, "- one")
+    first = Path(journal.path).read_text(encoding="utf-8").splitlines()[0]
+    Path(journal.path).write_text(json.dumps(json.loads(first) | {"action": []}), encoding="utf-8")
+    assert [record.action for record in journal.records()] == ["replace"]
+
+
 def test_a_pipe_in_place_of_the_journal_is_not_waited_for(journal: Journal) -> None:
     Path(journal.path).parent.mkdir(parents=True)
     os.mkfifo(journal.path)
