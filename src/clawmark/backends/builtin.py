@@ -34,7 +34,6 @@ from clawmark.model.values import (
     Scan,
     SyncPlan,
 )
-from clawmark.store.base import Snapshot
 from clawmark.system.cancellation import check_cancelled
 
 if TYPE_CHECKING:
@@ -48,6 +47,7 @@ if TYPE_CHECKING:
     from clawmark.model.documents import Excerpt
     from clawmark.model.reports import Probe, Status
     from clawmark.model.sync_report import Progress, SyncReport
+    from clawmark.store.base import Snapshot
 
 T = TypeVar("T")
 ATTEMPTS = 5

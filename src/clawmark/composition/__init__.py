@@ -22,7 +22,6 @@ from clawmark.engine.maintenance.source_file import SourceFile
 from clawmark.engine.parts import IndexParts, Setup
 from clawmark.engine.sync.scan import SyncParts
 from clawmark.model.values import Identity, MediaRules, Query, Scan
-from clawmark.store.base import ManagedStore
 from clawmark.system.counters import Metrics, SharedCounts
 from clawmark.workspace import Workspace
 from clawmark.workspace.places import ROOT_FILES
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
     from clawmark.history.tombstones import Tombstones
     from clawmark.model.provenance import WriteReview
     from clawmark.model.reports import Finding
+    from clawmark.store.base import ManagedStore
     from clawmark.text.secrets.redact import Redactor
     from clawmark.workspace.transcripts.files import TranscriptFiles
 

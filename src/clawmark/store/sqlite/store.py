@@ -21,7 +21,7 @@ from clawmark.model.errors import (
     IndexFromTheFuture,
     IndexStoreError,
 )
-from clawmark.store.base import Mark
+from clawmark.model.values import Mark
 from clawmark.store.sqlite import files
 from clawmark.store.sqlite.db import (
     NO_STAMP,
