@@ -225,7 +225,8 @@ class SqliteSnapshot:
         )
         narrowed._chunk_count = self._chunk_count
         # Imported late: most searches have no filters.
-        filtering = import_module("clawmark.store.sqlite.filtering")
+        from clawmark.store.sqlite import filtering
+
         narrowed._selection = filtering.select(
             self.db, self.generation, self._visible("f."), filters
         )
