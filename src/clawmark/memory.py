@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 from _thread import RLock  # a lock without `threading`, which costs a cold search 1 ms
 from collections.abc import Callable, Mapping
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from clawmark import composition
@@ -200,10 +199,9 @@ class Memory(Upkeep):
 
     def _at(self, as_of: str) -> EarlierMemory:
         # Only searches of an earlier day import it.
-        made: EarlierMemory = import_module("clawmark.composition.history.as_of").EarlierMemory(
-            self, self._parts, as_of
-        )
-        return made
+        from clawmark.composition.history.as_of import EarlierMemory
+
+        return EarlierMemory(self, self._parts, as_of)
 
     def recall(
         self,

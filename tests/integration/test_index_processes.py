@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from clawmark.model.errors import IndexDamaged, IndexStoreError
-from clawmark.store.base import noise_fact
+from clawmark.model.values import noise_fact
 from clawmark.store.sqlite.files import lock_path, set_aside
 from clawmark.store.sqlite.locks import WriteLock
 from clawmark.store.sqlite.store import SqliteStore

@@ -12,8 +12,8 @@ import pytest
 
 from clawmark import Memory
 from clawmark.engine.sync.text import words_of
-from clawmark.model.values import Filters, Hit
-from clawmark.store.base import IndexStore, KeywordQuery
+from clawmark.model.values import Filters, Hit, KeywordQuery
+from clawmark.store.base import IndexStore
 from clawmark.store.postgres import keywords
 from clawmark.store.postgres.store import PostgresStore
 from clawmark.store.sqlite.store import SqliteStore

@@ -11,7 +11,7 @@ from postgres import in_database
 from psycopg import errors
 
 from clawmark.model.errors import IndexStoreError
-from clawmark.store.base import KeywordQuery
+from clawmark.model.values import KeywordQuery
 from clawmark.store.postgres.servers import Server
 from clawmark.store.postgres.store import PostgresStore
 from clawmark.testing.store_samples import any_of, found, put

@@ -8,7 +8,7 @@ import apsw
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clawmark.store.base import KeywordQuery
+from clawmark.model.values import KeywordQuery
 from clawmark.store.sqlite.keywords import match_expression
 from clawmark.text.keywords.query import (
     MAX_QUERY,

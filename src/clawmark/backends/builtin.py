@@ -10,7 +10,6 @@ import time
 from _thread import RLock, allocate_lock  # without `threading`, which costs a cold search 1 ms
 from collections.abc import Callable, Sequence
 from functools import partial
-from importlib import import_module
 from typing import TYPE_CHECKING, TypeVar
 
 from clawmark.backends.freshener import Freshener
@@ -34,7 +33,6 @@ from clawmark.model.values import (
     Scan,
     SyncPlan,
 )
-from clawmark.store.base import Snapshot
 from clawmark.system.cancellation import check_cancelled
 
 if TYPE_CHECKING:
@@ -48,6 +46,7 @@ if TYPE_CHECKING:
     from clawmark.model.documents import Excerpt
     from clawmark.model.reports import Probe, Status
     from clawmark.model.sync_report import Progress, SyncReport
+    from clawmark.store.base import Snapshot
 
 T = TypeVar("T")
 ATTEMPTS = 5
@@ -242,10 +241,11 @@ class BuiltinBackend:
 
         `select` finds the passages in a snapshot; without any, the result is None."""
         # Only callers that ask why a passage is missing import these.
-        engine = import_module("clawmark.engine.search.pipeline")
-        judging = import_module("clawmark.engine.search.why_not").Judging
-        clean = import_module("clawmark.text.keywords.query").clean_query
-        query = query._replace(text=clean(query.text))
+        from clawmark.engine.search.pipeline import search
+        from clawmark.engine.search.why_not import Judging
+        from clawmark.text.keywords.query import clean_query
+
+        query = query._replace(text=clean_query(query.text))
         with HeldSnapshot(self.parts.store) as snapshot:
             freshness = self.freshener.freshen(snapshot)
             asked = self._ask(query.text, snapshot)
@@ -255,7 +255,7 @@ class BuiltinBackend:
                 return None
 
             def run(query: Query, also: Sequence[int]) -> Found:
-                found: Found = engine.search(
+                return search(
                     query,
                     snapshot=reader,
                     asked=asked,
@@ -264,9 +264,8 @@ class BuiltinBackend:
                     rerank_with=self.parts.rerank,
                     also=also,
                 )
-                return found
 
-            return examine(judging(query=query, rows=rows, snapshot=reader, asked=asked, run=run))
+            return examine(Judging(query=query, rows=rows, snapshot=reader, asked=asked, run=run))
 
     def read(
         self, path: str, start: int | None = None, lines: int | None = None, max_chars: int = 12_000
@@ -393,10 +392,9 @@ class BuiltinBackend:
                 if recorder is None:
                     return
                 # Imported here: only processes with a background worker need it.
-                module = import_module("clawmark.engine.versions.background_recorder")
-                self._recording = module.BackgroundRecorder(
-                    partial(recorder.record_safely, "write")
-                )
+                from clawmark.engine.versions.background_recorder import BackgroundRecorder
+
+                self._recording = BackgroundRecorder(partial(recorder.record_safely, "write"))
             recording = self._recording
         recording.request()
 

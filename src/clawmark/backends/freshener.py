@@ -15,11 +15,11 @@ from clawmark.engine.parts import OUTDATED, IndexParts
 from clawmark.engine.sync.scan import FEW_CHUNKS, SyncParts, SyncRequest, is_chunked_by, look
 from clawmark.model.errors import IndexBusy, IndexDamaged, IndexFromTheFuture, IndexStoreError
 from clawmark.model.values import Degraded, Freshness, Scan, SyncPlan
-from clawmark.store.base import Snapshot
 from clawmark.system.cancellation import check_cancelled, is_cancelled
 
 if TYPE_CHECKING:
     from clawmark.backends.background import Background
+    from clawmark.store.base import Snapshot
 
 
 class Lag(NamedTuple):
@@ -79,7 +79,7 @@ class Freshener:
             self._freshening.release()
 
     def look_at_disk(
-        self, reader: Snapshot | None = None, *, by_sync: bool = False
+        self, reader: "Snapshot | None" = None, *, by_sync: bool = False
     ) -> tuple[Look, Scan, SyncPlan]:
         """Compare disk and index now, and remember the outcome."""
         began, changes = self.clock(), self._parts.workspace.changes
@@ -231,7 +231,7 @@ class Freshener:
         background = self._background()
         return background.state if background is not None else None
 
-    def _lag(self, reader: Snapshot) -> Lag:
+    def _lag(self, reader: "Snapshot") -> Lag:
         """Compare the index with the chosen embedders and chunking, without loading a model."""
         sync_reason = "identity" if self._is_rebuild_wanted(reader) else ""
         embedders = self._parts.embedders
@@ -253,7 +253,7 @@ class Freshener:
         is_small = not has_local_spaces and 0 < chunks <= FEW_CHUNKS
         return Lag(sync_reason or ("identity" if chunks else ""), makes_vectors or is_small)
 
-    def _is_rebuild_wanted(self, reader: Snapshot) -> bool:
+    def _is_rebuild_wanted(self, reader: "Snapshot") -> bool:
         """Return whether the text was chunked differently, or an earlier rebuild was abandoned."""
         is_outdated = not is_chunked_by(reader, self._parts.sync.chunker.name)
         building, now, known = reader.building, self.clock(), self.known

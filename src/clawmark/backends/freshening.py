@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from clawmark.engine.sync.plan import changed_since
-from clawmark.model.values import Degraded, ScanFailure, SyncPlan
-from clawmark.store.base import Mark
+from clawmark.model.values import Degraded, Mark, ScanFailure, SyncPlan
 
 # A search may spend this long on indexing; the first one of a memory may take longer.
 FRESHEN_SECONDS = 1.5

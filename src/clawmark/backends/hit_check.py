@@ -3,13 +3,18 @@
 A hit of a deleted file is dropped. In a changed file, its passage is looked for: if it is still
 there, the hit is kept with its current lines."""
 
+from __future__ import annotations
+
 from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from clawmark.engine.sync.plan import lies_under
 from clawmark.model.errors import WorkspaceError
 from clawmark.model.values import FileStat, Hit
-from clawmark.store.base import Snapshot
 from clawmark.workspace import Workspace
+
+if TYPE_CHECKING:
+    from clawmark.store.base import Snapshot
 
 
 def changed_files(

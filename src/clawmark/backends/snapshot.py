@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 from types import TracebackType
+from typing import TYPE_CHECKING
 
-from clawmark.store.base import IndexStore, Snapshot
+if TYPE_CHECKING:
+    from clawmark.store.base import IndexStore, Snapshot
 
 
 class HeldSnapshot:

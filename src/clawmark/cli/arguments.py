@@ -130,11 +130,14 @@ def leading_flags(argv: list[str]) -> list[str]:
 
 def make_parser(verb: str, summary: str, module: ModuleType) -> Parser:
     """Return the parser of a verb, including the flags common to all verbs."""
+    width = _help_width()
     parser = Parser(
         prog=f"clawmark {verb}",
         description=f"{summary}.",
         epilog=getattr(module, "EXAMPLES", ""),
-        formatter_class=_formatter,
+        formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(
+            prog, max_help_position=30, width=width
+        ),
         allow_abbrev=False,
         argument_default=None,
     )
@@ -191,12 +194,10 @@ def some_text(text: str) -> str:
     return text
 
 
-def _formatter(prog: str) -> argparse.HelpFormatter:
+def _help_width() -> int:
     # Without a width, argparse would import shutil, which costs 2 ms.
     try:
         width = int(os.environ.get("COLUMNS", "0")) or os.get_terminal_size().columns
     except (OSError, ValueError):  # standard output is not a terminal
         width = 100
-    return argparse.RawDescriptionHelpFormatter(
-        prog, max_help_position=30, width=max(50, min(width, 100)) - 2
-    )
+    return max(50, min(width, 100)) - 2

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from clawmark.model.as_json import as_json as as_json
@@ -43,8 +42,9 @@ def hit_as_json(hit: Hit) -> dict[str, object]:
         body |= {"modality": hit.modality, "mime": hit.mime}
     if hit.origin is not None:
         # Imported here: only --explain looks origins up.
-        fields = import_module("clawmark.model.provenance").provenance_fields
-        body["origin"] = fields(hit.origin)
+        from clawmark.model.provenance import provenance_fields
+
+        body["origin"] = provenance_fields(hit.origin)
     return body
 
 

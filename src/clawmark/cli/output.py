@@ -11,7 +11,6 @@ import os
 import re
 import sys
 from collections.abc import Sequence
-from importlib import import_module
 from typing import TYPE_CHECKING, TextIO
 
 from clawmark.model.errors import ClawmarkError, FilterError, advice
@@ -120,8 +119,9 @@ def report(error: ClawmarkError, *, as_json: bool) -> int:
     if as_json and not isinstance(error, OutputError):
         try:
             # Imported late: a command that succeeds, or prints text, does without it.
-            converted = import_module("clawmark.cli.as_json").error_as_json(error)
-            emit({"ok": False, "error": converted})
+            from clawmark.cli.as_json import error_as_json
+
+            emit({"ok": False, "error": error_as_json(error)})
             flush()
             return error.exit_code
         except (ClawmarkError, Stopped):

@@ -6,7 +6,6 @@ count."""
 import os
 from argparse import Namespace
 from collections.abc import Container
-from importlib import import_module
 from typing import NamedTuple
 
 from clawmark.cli.arguments import common_flags
@@ -109,6 +108,7 @@ def current_folder() -> str:
 
 def _command(folder: str, args: Namespace) -> str:
     # Imported late: nearly every sync finds that nothing is left out.
-    quote = import_module("shlex").quote
+    from shlex import quote
+
     words = [short_path(folder) if quote(folder) == folder else quote(folder)]
     return " ".join(["clawmark add", *words, *map(quote, common_flags(args))])

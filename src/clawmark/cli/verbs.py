@@ -101,7 +101,9 @@ def answer_without_verb(rest: list[str], *, as_json: bool = False) -> int:
     if rest[0] in ("-V", "--version"):
         if as_json or asks_for_json(rest):
             # Imported late: it asks for the versions of everything that is used.
-            emit(import_module("clawmark.cli.versions").versions())
+            from clawmark.cli.versions import versions
+
+            emit(versions())
         else:
             say(f"clawmark {__version__}")
         return 0

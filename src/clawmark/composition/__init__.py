@@ -9,7 +9,6 @@ import json
 import os
 import time
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from clawmark.backends.builtin import BuiltinBackend
@@ -22,7 +21,6 @@ from clawmark.engine.maintenance.source_file import SourceFile
 from clawmark.engine.parts import IndexParts, Setup
 from clawmark.engine.sync.scan import SyncParts
 from clawmark.model.values import Identity, MediaRules, Query, Scan
-from clawmark.store.base import ManagedStore
 from clawmark.system.counters import Metrics, SharedCounts
 from clawmark.workspace import Workspace
 from clawmark.workspace.places import ROOT_FILES
@@ -39,6 +37,7 @@ if TYPE_CHECKING:
     from clawmark.history.tombstones import Tombstones
     from clawmark.model.provenance import WriteReview
     from clawmark.model.reports import Finding
+    from clawmark.store.base import ManagedStore
     from clawmark.text.secrets.redact import Redactor
     from clawmark.workspace.transcripts.files import TranscriptFiles
 
@@ -143,19 +142,18 @@ def make_journal(
 ) -> Journal:
     """Return the journal of an agent's writes."""
     # Imported here: a search writes nothing.
-    records = import_module("clawmark.composition.history.records")
-    made: Journal = records.make_journal(places, settings, clock)
-    return made
+    from clawmark.composition.history import records
+
+    return records.make_journal(places, settings, clock)
 
 
 def make_tombstones(places: Places) -> Tombstones:
     """Return what was forgotten of an agent's memory."""
     # Imported here: a search writes nothing.
+    from clawmark.history.tombstones import Tombstones
+
     folder = os.path.join(places.state_dir, "agents", places.agent_id)
-    made: Tombstones = import_module("clawmark.history.tombstones").Tombstones(
-        os.path.join(folder, "tombstones.json")
-    )
-    return made
+    return Tombstones(os.path.join(folder, "tombstones.json"))
 
 
 def make_recorder(
@@ -163,9 +161,9 @@ def make_recorder(
 ) -> VersionRecorder | None:
     """Return what records the versions of a workspace; None if that is switched off."""
     # Imported here: a search records nothing.
-    versions = import_module("clawmark.composition.history.versions")
-    made: VersionRecorder | None = versions.make_recorder(places, settings, workspace)
-    return made
+    from clawmark.composition.history import versions
+
+    return versions.make_recorder(places, settings, workspace)
 
 
 def history_folder(places: Places) -> str:
@@ -179,11 +177,12 @@ def _is_recorded(places: Places, scan: Scan) -> bool:
     if not os.path.isdir(folder):
         return False
     # Imported here: a search records nothing. Settings are not needed if nothing has changed.
-    recorded: bool = import_module("clawmark.history.recorded_files").is_recorded(
+    from clawmark.history.recorded_files import is_recorded
+
+    return is_recorded(
         folder,
         [file for file in scan.files if file.path in ROOT_FILES or file.path.startswith("memory/")],
     )
-    return recorded
 
 
 def open_history(
@@ -191,17 +190,17 @@ def open_history(
 ) -> WorkspaceHistory:
     """Return the versions of a workspace, for `Memory.history`."""
     # Imported here: a search does without it.
-    versions = import_module("clawmark.composition.history.versions")
-    made: WorkspaceHistory = versions.make_workspace_history(places, settings, workspace, now)
-    return made
+    from clawmark.composition.history import versions
+
+    return versions.make_workspace_history(places, settings, workspace, now)
 
 
 def history_findings(places: Places, settings: Settings, *, fix: bool) -> list[Finding]:
     """Report what is wrong with the history of a workspace, for `clawmark doctor`."""
     # Imported here: only `doctor` needs it.
-    versions = import_module("clawmark.composition.history.versions")
-    found: list[Finding] = versions.history_findings(places, settings, fix=fix)
-    return found
+    from clawmark.composition.history import versions
+
+    return versions.history_findings(places, settings, fix=fix)
 
 
 def _record_found(
@@ -213,7 +212,8 @@ def _record_found(
 
     def record(files: Sequence[tuple[str, str]]) -> None:
         # Imported here: most searches find nothing changed.
-        records = import_module("clawmark.composition.history.records")
+        from clawmark.composition.history import records
+
         if time.monotonic() - settled[0] > 60:
             records.record_outcomes(workspace, journal())
             settled[0] = time.monotonic()
@@ -225,9 +225,9 @@ def _record_found(
 def _write_review(places: Places, settings: Settings, workspace: Workspace) -> WriteReview:
     """Return what keeps the writes of agents for the user's decision."""
     # Imported here: a search writes nothing.
-    parts = import_module("clawmark.composition.history.review")
-    made: WriteReview = parts.make_write_review(places, settings, workspace)
-    return made
+    from clawmark.composition.history.review import make_write_review
+
+    return make_write_review(places, settings, workspace)
 
 
 def _media_rules(options: Multimodal) -> MediaRules | None:
@@ -238,22 +238,25 @@ def choose_backend(
     builtin: BuiltinBackend, settings: Settings, places: Places, *, background: bool
 ) -> MemoryBackend:
     """Return the configured backend."""
-    chosen: MemoryBackend = builtin
     # Only the selected backend is imported.
-    if not settings.plugins.has_memory:
-        chosen = import_module("clawmark.backends.none").NoMemoryBackend(builtin)
-    elif not settings.memory_search.enabled:
-        chosen = import_module("clawmark.backends.none").NoSearchBackend(builtin)
-    elif settings.memory.backend != "builtin":
-        other = import_module("clawmark.composition.backends")
-        chosen = other.open_other(builtin, settings, places, background=background)
-    return chosen
+    if not (settings.plugins.has_memory and settings.memory_search.enabled):
+        from clawmark.backends.none import NoMemoryBackend, NoSearchBackend
+
+        is_off = settings.plugins.has_memory
+        return NoSearchBackend(builtin) if is_off else NoMemoryBackend(builtin)
+    if settings.memory.backend != "builtin":
+        from clawmark.composition.backends import open_other
+
+        return open_other(builtin, settings, places, background=background)
+    return builtin
 
 
 def require_index(settings: Settings) -> None:
     """Raise ConfigError if the memory slot is empty: then there is no index."""
     if not settings.plugins.has_memory:
-        raise import_module("clawmark.backends.none").empty_slot()
+        from clawmark.backends.none import empty_slot
+
+        raise empty_slot()
 
 
 def source_file(places: Places) -> SourceFile:
@@ -389,7 +392,8 @@ def make_query(
 ) -> Query:
     """Complete a question with the configured search options."""
     # Imported late: a sync does without it.
-    times = import_module("clawmark.engine.search.time_preference")
+    from clawmark.engine.search import time_preference as times
+
     hybrid, decay = options.hybrid, options.hybrid.temporal_decay
     most = options.max_results if max_results is None else max(1, max_results)
     return Query(

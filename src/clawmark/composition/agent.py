@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from clawmark.composition import keys_of, redactor_of
@@ -46,8 +45,9 @@ def make_notebook(memory: Memory) -> Notebook:
 
 def trust_gate(memory: Memory) -> TrustGate:
     """Return what decides which entries may be put into a prompt unasked."""
-    gate: TrustGate = import_module("clawmark.composition.history.trust").make_gate(memory)
-    return gate
+    from clawmark.composition.history.trust import make_gate
+
+    return make_gate(memory)
 
 
 def build_slot(memory: Memory, *, log: bool) -> SlotParts:
@@ -63,10 +63,9 @@ def search_scope(settings: Settings, session_key: str | None, chat_type: str) ->
     """
     if settings.memory.backend != "qmd" or session_key is None:
         return True
-    scope: bool = import_module("clawmark.backends.qmd.scope").is_allowed(
-        settings.qmd.scope, session_key, chat_type
-    )
-    return scope
+    from clawmark.backends.qmd.scope import is_allowed
+
+    return is_allowed(settings.qmd.scope, session_key, chat_type)
 
 
 def session_access(

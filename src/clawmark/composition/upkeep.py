@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from clawmark import composition
 from clawmark.composition import agent as agent_parts
@@ -14,7 +13,6 @@ from clawmark.model.values import parse_citation
 
 if TYPE_CHECKING:
     from datetime import datetime
-    from types import ModuleType
 
     from clawmark.agent.consolidation.run import ConsolidationReport
     from clawmark.agent.consolidation.superseded import Contradiction
@@ -35,6 +33,7 @@ if TYPE_CHECKING:
     from clawmark.engine.sync.scan import SyncRequest
     from clawmark.engine.versions.workspace_history import WorkspaceHistory
     from clawmark.history.journal import Journal
+    from clawmark.memory import Memory
     from clawmark.model import reports
     from clawmark.model.documents import DayAmount, Excerpt, IndexedFile, MemoryEntry, MemoryFile
     from clawmark.model.provenance import EntryOrigin, LogEntry, Provenance
@@ -74,6 +73,11 @@ class Upkeep:
         today: Callable[[], str]
         _now: Callable[[], datetime]
 
+    @property
+    def _memory(self) -> Memory:
+        """This object: only `Memory` inherits from this class."""
+        return cast("Memory", self)
+
     def add_source(
         self, folder: str | os.PathLike[str], *, name: str = "", patterns: Sequence[str] = ()
     ) -> reports.SourceReport:
@@ -82,24 +86,26 @@ class Upkeep:
         The default name is made from the folder's. `patterns` (`*`, `?`, `[]`, `**`) select a part
         of the folder. Every process that has this memory open searches it from its next look at the
         disk on. `ConfigError` says why a folder cannot be added."""
+        from clawmark.engine.maintenance.sources import add_source
+
         sources = composition.source_file(self.places)
-        added = _source_functions().add_source(
-            sources, self.workspace, os.fspath(folder), name, patterns
-        )
+        added = add_source(sources, self.workspace, os.fspath(folder), name, patterns)
         self.workspace.changes += 1
         return next(one for one in self.sources() if one.name == added.name)
 
     def remove_source(self, name: str) -> str:
         """Stop searching an added folder, and return its path; its files are not touched."""
-        removed = _source_functions().remove_source(composition.source_file(self.places), name)
+        from clawmark.engine.maintenance.sources import remove_source
+
+        removed = remove_source(composition.source_file(self.places), name)
         self.workspace.changes += 1
-        path: str = removed.path
-        return path
+        return removed.path
 
     def sources(self) -> tuple[reports.SourceReport, ...]:
         """Return the added folders and the configured extra paths, with what is in them now."""
-        found: tuple[reports.SourceReport, ...] = _source_functions().report_sources(self.workspace)
-        return found
+        from clawmark.engine.maintenance.sources import report_sources
+
+        return report_sources(self.workspace)
 
     def absolute_path(self, path: str) -> str:
         """Return the absolute path of a memory file or citation; `PathDenied` for other files."""
@@ -121,16 +127,15 @@ class Upkeep:
 
     def passages(self, path: str) -> IndexedFile:
         """Return the passages of a file that the built-in index holds, in order."""
-        # Only pages that show a whole file import it.
-        module = import_module("clawmark.engine.maintenance.passages")
-        found: IndexedFile = module.indexed_file(self._parts, path)
-        return found
+        from clawmark.engine.maintenance.passages import indexed_file
+
+        return indexed_file(self._parts, path)
 
     def entry_origins(self, entries: Sequence[MemoryEntry]) -> tuple[EntryOrigin, ...]:
         """Return whose words each entry has, and the write it came from."""
-        module = import_module("clawmark.composition.history.trust")  # a search does not need it
-        found: tuple[EntryOrigin, ...] = module.find_origins(self, entries)
-        return found
+        from clawmark.composition.history.trust import find_origins
+
+        return find_origins(self._memory, entries)
 
     def _listing(self) -> Listing:
         from clawmark.engine.maintenance.listing import Listing
@@ -149,21 +154,25 @@ class Upkeep:
         there.
 
         `path` is a file, a folder or a pattern, `since` a day as for `search`."""
-        wanted = {"path": path, "since": since, "kind": kind, "session": session}
-        found: tuple[LogEntry, ...] = _journal_functions().read_log(
-            self.workspace, self.journal, count, today=self.today, **wanted
+        from clawmark.composition.history.journal_reports import read_log
+
+        return read_log(
+            self.workspace,
+            self.journal,
+            count,
+            path=path,
+            since=since,
+            kind=kind,
+            session=session,
+            today=self.today,
         )
-        return found
 
     def origins(self, hits: Iterable[Hit]) -> tuple[Provenance | None, ...]:
         """Return where each hit came from; None if it is not text of a memory file, or if the
         journal cannot be read."""
-        # Imported late: most searches do not need it.
-        records = import_module("clawmark.composition.history.records")
-        found: tuple[Provenance | None, ...] = records.origins_of(
-            self.workspace, self.journal, hits
-        )
-        return found
+        from clawmark.composition.history.records import origins_of
+
+        return origins_of(self.workspace, self.journal, hits)
 
     def _with_origins(self, found: Found) -> Found:
         """Return an answer whose hits say where they came from."""
@@ -182,10 +191,9 @@ class Upkeep:
 
     def with_replaced(self, found: Found) -> Found:
         """Return an answer whose hits have what their lines replaced: "now B, was A until …"."""
-        # Only `--explain` and callers that ask for it import the history.
-        add_replaced = import_module("clawmark.composition.history.as_of").add_replaced
-        hits: tuple[Hit, ...] = add_replaced(self, self._parts, found)
-        return found._replace(hits=hits)
+        from clawmark.composition.history.as_of import add_replaced
+
+        return found._replace(hits=add_replaced(self._memory, self._parts, found))
 
     def sessions(self) -> tuple[reports.Transcript, ...]:
         """Return the agent's transcripts, the latest first, whether or not they are searched."""
@@ -208,9 +216,9 @@ class Upkeep:
     def session(self, name: str) -> SessionReport:
         """Return one session: its messages, what it took from the memory, and what was written to
         the memory from it; `name` as for `transcript`."""
-        module = import_module("clawmark.composition.history.session_reports")
-        report: SessionReport = module.report_session(self, name)
-        return report
+        from clawmark.composition.history.session_reports import report_session
+
+        return report_session(self._memory, name)
 
     @property
     def transcript_files(self) -> TranscriptFiles:
@@ -232,35 +240,37 @@ class Upkeep:
         Exactly one argument is given: a `text` that entries contain, a `path`, `lines` as a
         citation, the id of a `session`, an added folder or import (`source`), or a day `since` when
         agents wrote. `WorkspaceError` if there is no such thing."""
-        forgetting = _forget_functions()
+        from clawmark.composition.history.forget import Selection, finish_interrupted, make_plan
+
         parts = self._forget_parts()
-        forgetting.finish_interrupted(parts)
-        plan: ForgetPlan = forgetting.make_plan(
-            parts,
-            forgetting.Selection(
-                text=text, path=path, lines=lines, session=session, source=source, since=since
-            ),
+        finish_interrupted(parts)
+        selection = Selection(
+            text=text, path=path, lines=lines, session=session, source=source, since=since
         )
-        return plan
+        return make_plan(parts, selection)
 
     def forget(self, plan: ForgetPlan) -> ForgetReport:
         """Remove everything that a plan lists, for good, and say what cannot be reached.
 
         If the process is killed, the next `sync`, `append` or `forget` finishes it."""
-        report: ForgetReport = _forget_functions().forget(self._forget_parts(), plan)
-        return report
+        from clawmark.composition.history.forget import forget
+
+        return forget(self._forget_parts(), plan)
 
     def _finish_forget(self) -> None:
         """Finish what a killed process has begun to forget; a failure is logged, and the next
         command tries again."""
         if os.path.exists(os.path.join(self._agent_folder, "forget.json")):
-            _forget_functions().finish_or_log(self._forget_parts())
+            from clawmark.composition.history.forget import finish_or_log
+
+            finish_or_log(self._forget_parts())
 
     def _forget_parts(self) -> ForgetParts:
-        parts: ForgetParts = _forget_functions().make_parts(
-            self, self._parts.store, lambda: self._builtin.sync(instant_only=True)
+        from clawmark.composition.history.forget import make_parts
+
+        return make_parts(
+            self._memory, self._parts.store, lambda: self._builtin.sync(instant_only=True)
         )
-        return parts
 
     def _lift_forgotten(self, text: str) -> None:
         """Let automatic writes keep a text again that was forgotten: the user has written it."""
@@ -279,16 +289,16 @@ class Upkeep:
         return self.slot.complete_status(status._replace(journal=problems))
 
     def _journal_findings(self, *, fix: bool = False) -> list[reports.Finding]:
-        found: list[reports.Finding] = _journal_functions().journal_findings(
-            self.journal, self._parts, fix=fix
-        )
-        return found
+        from clawmark.composition.history.journal_reports import journal_findings
+
+        return journal_findings(self.journal, self._parts, fix=fix)
 
     @property
     def review(self) -> ProposalBox:
         """The changes that agents have proposed, for the user to accept, reject or edit."""
-        box: ProposalBox = _review_functions().make_box(self.places, self.settings, self.workspace)
-        return box
+        from clawmark.composition.history.review import make_box
+
+        return make_box(self.places, self.settings, self.workspace)
 
     def probe(self) -> tuple[reports.Probe, ...]:
         """Embed one word with the configured provider, and score two known vectors.
@@ -299,7 +309,9 @@ class Upkeep:
 
     def doctor(self, *, fix: bool = False, probe: bool = False) -> list[reports.Finding]:
         """Report problems and what to do; `fix` makes safe repairs, `probe` calls the embedder."""
+        from clawmark.composition.history import forget, review
         from clawmark.engine.maintenance.doctor import examine
+        from clawmark.engine.maintenance.log_findings import log_findings
 
         # An embedding service may charge for a call, so it is not called unasked.
         probes = self._builtin.probe() if probe else ()
@@ -318,9 +330,9 @@ class Upkeep:
             *self._journal_findings(fix=fix),
             *self.slot.findings(),
             *about_history,
-            *_forget_functions().findings(self.places),
-            *_review_functions().findings(self.review),
-            *_log_findings(self.places.state_dir, self.settings.memory.log),
+            *forget.findings(self.places),
+            *review.findings(self.review),
+            *log_findings(self.places.state_dir, self.settings.memory.log),
         ]
 
     def consolidate(
@@ -339,8 +351,10 @@ class Upkeep:
         configured one by default, reviews the result; `rules_only` does without. The changes wait
         for the user as a proposal, and nothing else is written. `days` is by default
         `memory.consolidation.days`."""
-        report: ConsolidationReport = _consolidation().run_consolidation(
-            self,
+        from clawmark.composition.history.consolidation import run_consolidation
+
+        return run_consolidation(
+            self._memory,
             completer,
             model=model,
             rules_only=rules_only,
@@ -348,12 +362,12 @@ class Upkeep:
             dry_run=dry_run,
             progress=progress,
         )
-        return report
 
     def contradictions(self) -> tuple[Contradiction, ...]:
         """Return the statements of MEMORY.md and of last year's logs that contradict each other."""
-        found: tuple[Contradiction, ...] = _consolidation().find_contradictions(self)
-        return found
+        from clawmark.composition.history.consolidation import find_contradictions
+
+        return find_contradictions(self._memory)
 
     def _run_sync(self, request: SyncRequest) -> reports.SyncReport:
         return self._backend.sync(instant_only=request.instant_only)
@@ -400,6 +414,9 @@ class Upkeep:
         `path` is a path or a citation; of a file, the passage counts that comes closest. The other
         arguments are those of `search`, where `within` is called `path`. ConfigError if another
         backend answers."""
+        from clawmark.backends.why_not import explain_absence
+        from clawmark.text.filters import make_filters
+
         composition.require_index(self.settings)
         if self._other is not None:
             raise ConfigError(
@@ -408,7 +425,7 @@ class Upkeep:
                 key="memory.backend",
                 hint="Search with the flag --explain instead.",
             )
-        filters = import_module("clawmark.text.filters").make_filters(
+        filters = make_filters(
             since=since, until=until, path=within, source=source, today=self.today
         )
         options = self.settings.memory_search.query
@@ -416,10 +433,8 @@ class Upkeep:
         cited = parse_citation(path)
         if line is None and cited.lines is not None:
             path, line = cited.path, cited.start
-        found: WhyNot = import_module("clawmark.backends.why_not").explain_absence(
-            self._builtin, self.search, asked._replace(filters=filters), path, line
-        )
-        return found
+        asked = asked._replace(filters=filters)
+        return explain_absence(self._builtin, self.search, asked, path, line)
 
     def spending(self) -> Spending:
         """Count what a full sync would send to the best embedder, and what it would cost."""
@@ -462,38 +477,3 @@ class Upkeep:
         self._builtin.sync(instant_only=True)  # its passages are asked about, whoever answers
         redactor = composition.redactor_of(self.settings.memory_search)
         return make_questions(writer, self._parts.store, redactor, count)
-
-
-def _forget_functions() -> ModuleType:
-    """Return the module of forgetting."""
-    return import_module("clawmark.composition.history.forget")
-
-
-def _journal_functions() -> ModuleType:
-    """Return the module that reports on the journal, which a search does not need."""
-    return import_module("clawmark.composition.history.journal_reports")
-
-
-def _consolidation() -> ModuleType:
-    """Return the module of consolidation."""
-    # Imported late: a cold search does not need it.
-    return import_module("clawmark.composition.history.consolidation")
-
-
-def _source_functions() -> ModuleType:
-    """Return the module of added folders."""
-    from clawmark.engine.maintenance import sources
-
-    return sources
-
-
-def _review_functions() -> ModuleType:
-    """Return the module that opens proposals."""
-    return import_module("clawmark.composition.history.review")
-
-
-def _log_findings(state_dir: str, level: str) -> list[reports.Finding]:
-    """Return what `doctor` says about the log."""
-    module = import_module("clawmark.engine.maintenance.log_findings")
-    found: list[reports.Finding] = module.log_findings(state_dir, level)
-    return found

@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from clawmark.config.paths import Places
@@ -42,9 +41,10 @@ def counting_search(memory: Memory) -> Callable[..., Found]:
         if not _is_counted.get():
             return found
         # Imported late: a hook that calls no tool does not need it.
-        usage = import_module("clawmark.agent.consolidation.usage")
-        counts = usage.UsageCounts(usage_file(memory.places))
-        counts.record(usage.used_entries(text, found.hits), memory.today())
+        from clawmark.agent.consolidation.usage import UsageCounts, used_entries
+
+        counts = UsageCounts(usage_file(memory.places))
+        counts.record(used_entries(text, found.hits), memory.today())
         return found
 
     return search

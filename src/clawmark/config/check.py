@@ -6,7 +6,6 @@ found; it never repeats a secret. Rules between keys (weights that sum to 1) are
 import math
 import re
 from collections.abc import Callable, Mapping
-from importlib import import_module
 from typing import NamedTuple, TypeGuard
 
 from clawmark.config.schema.key import Key
@@ -46,7 +45,8 @@ def check(key: Key, written: Written, warnings: list[str] | None = None) -> obje
 def refuse(written: Written, sentence_end: str) -> ConfigError:
     """The error for a value: its place, followed by `sentence_end` ("must be …")."""
     # Imported here: the parser is needed only when there is a file to read.
-    locate = import_module("clawmark.config.files").locate
+    from clawmark.config.files import locate
+
     name, where = locate(written.source.file, written.source.text, written.path)
     hint = "`clawmark config schema` lists every key and what it may hold."
     return ConfigError(

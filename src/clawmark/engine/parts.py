@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, NamedTuple
 from clawmark.embed.base import Choice, Embedder
 from clawmark.engine.sync.scan import SyncParts
 from clawmark.model.values import Degraded, Identity, Space
-from clawmark.store.base import ManagedStore, Snapshot
 from clawmark.system.counters import Metrics, SharedCounts
 from clawmark.workspace import Workspace
 
 if TYPE_CHECKING:
     from clawmark.engine.search.rerank import RerankStep
+    from clawmark.store.base import ManagedStore, Snapshot
 else:
     # An annotation in quotes would be compiled at import: the first one costs a cold search 1 ms.
-    RerankStep = object
+    ManagedStore = RerankStep = Snapshot = object
 
 OUTDATED = Degraded(
     "The text was cut with other chunking settings, or a rebuild is not finished.",

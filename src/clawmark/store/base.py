@@ -9,9 +9,21 @@ invisible until it is published. How a store hides, cleans up and locks is its o
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from clawmark.model.values import ChunkRow, FileRow, FileStat, Filters, Identity, Space, Vector
+from clawmark.model.values import (
+    ChunkRow,
+    FileRow,
+    FileSet,
+    FileStat,
+    Filters,
+    Identity,
+    KeywordCounts,
+    KeywordQuery,
+    Mark,
+    Space,
+    Vector,
+)
 
 if TYPE_CHECKING:
     from clawmark.model.documents import Chunk
@@ -20,36 +32,6 @@ if TYPE_CHECKING:
 ChunkWords: TypeAlias = tuple[str, ...]
 """The words of one chunk for keyword search: what it states, its headings and dates, and optionally
 what it only asks."""
-FileSet: TypeAlias = Literal["visible", "rebuilt", "unsearched"]
-"""Which files to list: those a search sees, those stored by the current rebuild, or the visible
-ones of a source that this configuration does not search."""
-Mark: TypeAlias = tuple[int, tuple[int, int, int] | None]
-"""Identifies the current index, for `IndexStore.was_replaced`."""
-
-
-class KeywordQuery(NamedTuple):
-    """A keyword query: a chunk matches if it contains any of the terms or any of the pairs.
-
-    A term is one word, or several words separated by spaces that must follow each other."""
-
-    terms: tuple[str, ...] = ()
-    pairs: tuple[tuple[str, str], ...] = ()
-    """Two terms that must be at most `distance` words apart."""
-    stated_only: bool = False
-    """Ignore what a chunk only asks."""
-    distance: int = 6
-
-
-class KeywordCounts(NamedTuple):
-    """How many chunks each of several queries matches, out of how many."""
-
-    total: int
-    matches: list[int]
-
-
-def noise_fact(space: int) -> str:
-    """The name of the fact that holds what was measured about chance in a vector space."""
-    return f"noise_{space}"
 
 
 class SearchSnapshot(Protocol):

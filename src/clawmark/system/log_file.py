@@ -15,7 +15,6 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from importlib import import_module
 
 from clawmark.model.errors import ClawmarkError
 from clawmark.system.private_files import make_private_folder, open_private
@@ -83,14 +82,18 @@ def start(state_dir: str, level: str) -> None:
     global _current
     _current = LogFile(log_path(state_dir), level) if level != "off" else None
     if "logging" in sys.modules:
-        import_module("clawmark.system.log_records").attach()
+        from clawmark.system import log_records
+
+        log_records.attach()
 
 
 def stop() -> None:
     """Log nothing any more."""
     global _current
     if _current is not None and "clawmark.system.log_records" in sys.modules:
-        import_module("clawmark.system.log_records").detach()
+        from clawmark.system import log_records
+
+        log_records.detach()
     _current = None
 
 
@@ -163,8 +166,9 @@ def _on_one_line(text: str) -> str:
 
 def rotate(path: str, needed: int) -> None:
     """Rename a full log, unless another process has just done that."""
-    lock = import_module("clawmark.system.file_lock")
-    held = lock.acquire(f"{path}.lock", 1.0)
+    from clawmark.system import file_lock
+
+    held = file_lock.acquire(f"{path}.lock", 1.0)
     if held is None:
         return
     try:
@@ -175,4 +179,4 @@ def rotate(path: str, needed: int) -> None:
                 os.replace(f"{path}.{number - 1}", f"{path}.{number}")
         os.replace(path, f"{path}.1")
     finally:
-        lock.release(held)
+        file_lock.release(held)

@@ -8,7 +8,6 @@ import asyncio
 import json
 from collections.abc import Callable
 from contextlib import suppress
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple, cast
@@ -88,14 +87,15 @@ def _tool_in_group(memory: Memory, folder: Path, number: int, text: str) -> obje
 
 def _mcp_tool(memory: Memory, folder: Path, number: int, text: str) -> object:
     # Imported late: the MCP SDK is an optional extra.
-    session_tools = import_module("clawmark.mcp.tools").SessionTools
+    from clawmark.mcp.tools import SessionTools
+
     places = memory.places
 
     async def call() -> object:
         async with AsyncMemory.open(
             places.workspace, agent=places.agent, state_dir=places.state_dir, provider="none"
         ) as opened:
-            tools = session_tools(opened, "agent:main:main")
+            tools = SessionTools(opened, "agent:main:main")
             return await tools.call("memory_append", {"text": text, "origin": "tool"})
 
     return asyncio.run(call())
@@ -191,17 +191,18 @@ def _added_folder(memory: Memory, folder: Path, number: int, text: str) -> objec
 
 def _memory_tool(memory: Memory, folder: Path, number: int, text: str) -> object:
     """Anthropic's memory tool in a group."""
-    memories = import_module("clawmark.adapters.memories").Memories
+    from clawmark.adapters.memories import Memories
+
     origin = Origin("agent", "tool", "external", session=_group(number), source="memory tool")
-    return memories(memory.workspace, origin).create(f"/memories/birds-{number}.md", text)
+    return Memories(memory.workspace, origin).create(f"/memories/birds-{number}.md", text)
 
 
 def _store(memory: Memory, folder: Path, number: int, text: str) -> object:
     """A LangGraph store in a group."""
     # Imported late: LangGraph is an optional extra.
-    store = import_module("clawmark.adapters.langgraph").MemoryStore(
-        memory, session_key=_group(number)
-    )
+    from clawmark.adapters.langgraph import MemoryStore
+
+    store = MemoryStore(memory, session_key=_group(number))
     return store.put(("birds",), f"heron-{number}", {"text": text})
 
 

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from importlib.util import find_spec
 from itertools import count
 from typing import NamedTuple, cast
 
 from clawmark.agent.notes.curate import propose
 from clawmark.chat.chat import Chat, ChatCallbacks
+from clawmark.chat.history import Answer
 from clawmark.hooks.answer import HookOptions, answer
 from clawmark.hooks.events import Event
 from clawmark.mcp.instructions import session_instructions
@@ -120,7 +120,7 @@ def _chat(memory: Memory, message: str) -> list[str]:
     class Agent:
         def answer(self, system: str, history: Sequence[object], text: str, *_: object) -> object:
             sent.extend([system, text, *map(str, history)])
-            return import_module("clawmark.chat.history").Answer("I see.", (), 10)
+            return Answer("I see.", (), 10)
 
     talk = memory.conversation(_new_session(), append=True, recall=True)
     chat = Chat(memory, Agent(), talk)  # type: ignore[arg-type]
@@ -131,23 +131,30 @@ def _chat(memory: Memory, message: str) -> list[str]:
 
 def _pydantic_ai(memory: Memory, message: str) -> list[str]:
     # Imported late: these SDKs are optional extras.
-    sdk, models = import_module("pydantic_ai"), import_module("pydantic_ai.models.function")
-    parts = import_module("pydantic_ai.messages")
-    toolset = import_module("clawmark.adapters.pydantic_ai").memory_toolset(memory)
+    from pydantic_ai import Agent
+    from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
+    from pydantic_ai.models.function import AgentInfo, FunctionModel
+
+    from clawmark.adapters.pydantic_ai import memory_toolset
+
     sent: list[str] = []
 
-    def reply(messages: object, info: object) -> object:
-        sent.extend([str(messages), getattr(info, "instructions", None) or ""])
-        return parts.ModelResponse(parts=[parts.TextPart("I see.")])
+    def reply(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        sent.extend([str(messages), info.instructions or ""])
+        return ModelResponse(parts=[TextPart("I see.")])
 
-    asyncio.run(sdk.Agent(models.FunctionModel(reply), toolsets=[toolset]).run(message))
+    agent = Agent(FunctionModel(reply), toolsets=[memory_toolset(memory)])
+    asyncio.run(agent.run(message))
     return sent
 
 
 def _llama_index(memory: Memory, message: str) -> list[str]:
-    types = import_module("llama_index.core.base.llms.types")
-    block = import_module("clawmark.adapters.llama_index").ClawmarkMemoryBlock(memory=memory)
-    said = types.ChatMessage(role=types.MessageRole.USER, content=message)
+    from llama_index.core.base.llms.types import ChatMessage, MessageRole
+
+    from clawmark.adapters.llama_index import ClawmarkMemoryBlock
+
+    block = ClawmarkMemoryBlock(memory=memory)
+    said = ChatMessage(role=MessageRole.USER, content=message)
     return [asyncio.run(block.aget([said]))]
 
 

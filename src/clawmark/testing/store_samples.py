@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from clawmark.model.values import SourceName
-from clawmark.store.base import IndexStore, KeywordQuery, SearchSnapshot
+from clawmark.model.values import KeywordQuery, SourceName
+from clawmark.store.base import IndexStore, SearchSnapshot
 from clawmark.testing.vectors import file_of
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from clawmark.model.errors import IndexBusy, IndexStoreError
-from clawmark.model.values import FileRow, Filters
-from clawmark.store.base import IndexStore, noise_fact
+from clawmark.model.values import FileRow, Filters, noise_fact
+from clawmark.store.base import IndexStore
 from clawmark.testing.store_samples import found, put, texts_of
 from clawmark.testing.vectors import file_of, fill, identity_of, random_vectors
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from clawmark.model.values import Filters
-from clawmark.store.base import IndexStore, KeywordQuery
+from clawmark.model.values import Filters, KeywordQuery
+from clawmark.store.base import IndexStore
 from clawmark.testing.store_samples import any_of, found, put, put_dated, texts_of
 from clawmark.testing.store_vectors import vector_checks
 from clawmark.testing.vectors import file_of, identity_of

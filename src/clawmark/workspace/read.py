@@ -7,6 +7,7 @@ not hide a file.
 
 import os
 import unicodedata
+from hashlib import sha256
 
 from clawmark.model.documents import Document, Excerpt
 from clawmark.model.errors import NotText, PathDenied
@@ -180,9 +181,6 @@ def read_document(root: Folder, relative: str, path: str, anchor: int = 0) -> Do
     finally:
         os.close(fd)
     state = file_state(path, "memory", info)
-    # Imported late: a search whose index is up to date reads no file.
-    from hashlib import sha256
-
     return Document(state, decode(data, path), sha256(data).hexdigest())
 
 

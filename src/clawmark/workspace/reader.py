@@ -12,7 +12,6 @@ import stat
 from _thread import allocate_lock  # a lock without `threading`, which costs a cold search 1 ms
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from clawmark.model.errors import PathDenied, WorkspaceError
@@ -212,10 +211,10 @@ class WorkspaceReader:
     def read_bytes(self, path: str) -> bytes | None:
         """Return the bytes of one of the workspace's own files; None if it does not exist."""
         # Imported here: only `clawmark restore` and `clawmark undo` need it.
-        read_current = import_module("clawmark.workspace.tree").read_current
+        from clawmark.workspace import tree
+
         with self._place(path, self._extras, writing=True) as (root, place):
-            data: bytes | None = read_current(root, place.relative)
-            return data
+            return tree.read_current(root, place.relative)
 
     def list_folder(self, path: str, depth: int = 1) -> list[Entry] | None:
         """List a folder of memory, `depth` levels deep; None if it does not exist."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from clawmark.model.errors import ClawmarkError, WorkspaceError, reason_of
@@ -148,7 +147,8 @@ class Recording:
         if self._recorder.counts is not None:
             self._recorder.counts.add("journalErrors")
         # Imported here: a write that is recorded logs nothing.
-        logger = import_module("clawmark.system.log_records").get_logger("clawmark.journal")
-        logger.warning(
+        from clawmark.system.log_records import get_logger
+
+        get_logger("clawmark.journal").warning(
             "The journal has no record of a write to %s: %s", self._path, reason_of(error)
         )

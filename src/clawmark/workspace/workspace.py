@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from clawmark.model.errors import PathDenied, WorkspaceError
@@ -163,10 +162,10 @@ class Workspace(WorkspaceReader):
 
         A file whose text becomes empty is deleted. Return whether the file was changed."""
         # Imported here: a search writes nothing.
-        tree = import_module("clawmark.workspace.tree")
+        from clawmark.workspace import tree
+
         with self._changing(), self._place(path, self._extras, writing=True) as (root, place):
-            is_changed: bool = tree.erase(root, place.relative, change, self._lock_dir)
-            return is_changed
+            return tree.erase(root, place.relative, change, self._lock_dir)
 
     def put_back(
         self,
@@ -183,7 +182,8 @@ class Workspace(WorkspaceReader):
         With `keep`, what is replaced is kept as one of the last three texts. The entries of the
         earlier content keep the origins that the journal has for them."""
         # Imported here: only `clawmark restore` and `clawmark undo` need it.
-        tree = import_module("clawmark.workspace.tree")
+        from clawmark.workspace import tree
+
         with self._changing(), self._place(path, self._extras, writing=True) as (root, place):
             recording = self.recorder.write(
                 origin,
@@ -206,18 +206,18 @@ class Workspace(WorkspaceReader):
     def kept_texts(self, path: str) -> list[bytes]:
         """Return the last texts of a file that were replaced or deleted, the newest first."""
         # Imported here, as above: a search needs no versions.
-        kept_texts = import_module("clawmark.workspace.versions").kept_texts
+        from clawmark.workspace import versions
+
         with self._place(path, self._extras, writing=True) as (root, place):
-            texts: list[bytes] = kept_texts(self._lock_dir, root.path, place.relative)
-            return texts
+            return versions.kept_texts(self._lock_dir, root.path, place.relative)
 
     @property
     def recorder(self) -> WriteRecorder:
         """Records writes in the journal, for code that changes files of the workspace itself."""
-        made: WriteRecorder = import_module("clawmark.workspace.recording").WriteRecorder(
-            self._journal, self._counts
-        )
-        return made
+        # Imported here: a search writes nothing.
+        from clawmark.workspace.recording import WriteRecorder
+
+        return WriteRecorder(self._journal, self._counts)
 
     def look_up(self, text: str) -> Provenance | None:
         """Return what the journal knows about a text; None if there is no journal."""

@@ -27,6 +27,7 @@ WITHOUT = {
     "base64url": base64.urlsafe_b64encode(NOISE).decode(),
     "hex": NOISE.hex(),
     "hex in lines": "\n".join(NOISE.hex()[start : start + 64] for start in range(0, 2400, 64)),
+    "long words of hex letters": " ".join(letter * 60 for letter in "abcdef"),
     "punctuation": "*_" * 800,
     "a table of numbers": "| 2026-11-15 | 12.5 | 33 |\n" * 60,
     "blank": " \n" * 800,

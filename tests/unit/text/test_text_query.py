@@ -5,7 +5,7 @@ from collections.abc import Callable
 import apsw
 import pytest
 
-from clawmark.store.base import KeywordQuery
+from clawmark.model.values import KeywordQuery
 from clawmark.store.sqlite.keywords import match_expression
 from clawmark.text.keywords.query import (
     MAX_QUERY,

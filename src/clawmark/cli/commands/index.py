@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
-from importlib import import_module
 from typing import Any
 
 from clawmark.cli.arguments import UsageError, some_text
@@ -97,7 +96,9 @@ def run(args: Namespace) -> int:
 
 def _as_json(value: object) -> Any:
     # Imported late: most syncs print text.
-    return import_module("clawmark.cli.as_json").as_json(value)
+    from clawmark.cli.as_json import as_json
+
+    return as_json(value)
 
 
 def _exit_code(report: SyncReport) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from clawmark.cli.arguments import UsageError, count, share, some_text
@@ -135,12 +134,14 @@ def run(args: Namespace) -> int:
     with open_memory(args, provider=args.provider) as memory:
         if args.why_not is not None:
             # A module of its own: other searches do without it.
-            answer: int = import_module("clawmark.cli.why_not").answer(memory, args)
-            return answer
+            from clawmark.cli.why_not import answer
+
+            return answer(memory, args)
         if args.batch is not None:
             # Imported here: a single search does without it.
-            code: int = import_module("clawmark.cli.batch").answer_batch(memory, args)
-            return code
+            from clawmark.cli.batch import answer_batch
+
+            return answer_batch(memory, args)
         text = " ".join(args.query)
         found = memory.search(
             text,
@@ -193,10 +194,11 @@ def show_files(found: Found, *, as_json: bool) -> None:
 
 def _as_json(found: Found, memory: Memory, args: Namespace) -> dict[str, object]:
     # Imported late: most searches print text.
-    converting = import_module("clawmark.cli.as_json")
-    body: dict[str, object] = converting.found_as_json(found, memory.absolute_path)
+    from clawmark.cli.as_json import as_json, found_as_json
+
+    body = found_as_json(found, memory.absolute_path)
     unsearched = _unsearched(found, memory, args)
-    return body if unsearched is None else body | {"unsearched": converting.as_json(unsearched)}
+    return body if unsearched is None else body | {"unsearched": as_json(unsearched)}
 
 
 def _unsearched(found: Found, memory: Memory, args: Namespace) -> Unsearched | None:

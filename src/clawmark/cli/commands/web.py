@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from argparse import ArgumentParser, Namespace
-from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
@@ -38,7 +37,8 @@ def run(args: Namespace) -> int:
             "The web page needs the extra `web`.",
             hint="Install it with: pip install 'clawmark[web]'",
         )
-    server = import_module("clawmark.web.server")
+    # Imported here: an optional extra.
+    from clawmark.web import server
 
     def ready(addresses: Any) -> None:
         if args.json:

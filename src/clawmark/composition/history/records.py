@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
-from importlib import import_module
 
 from clawmark.composition import make_clock
 from clawmark.config.paths import Places
@@ -128,5 +127,6 @@ def _origin(workspace: Workspace, journal: Journal, hit: Hit) -> Provenance | No
 
 def _warn(message: str, error: Exception) -> None:
     # Imported here: nothing is logged unless the journal fails.
-    logger = import_module("clawmark.system.log_records").get_logger("clawmark.journal")
-    logger.warning("%s: %s.", message, reason_of(error))
+    from clawmark.system.log_records import get_logger
+
+    get_logger("clawmark.journal").warning("%s: %s.", message, reason_of(error))

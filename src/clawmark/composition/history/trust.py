@@ -4,7 +4,6 @@ find whose words the entries of memory files have."""
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from clawmark.agent.prompt.trust_gate import GateParts, Lines, TrustGate
@@ -53,12 +52,11 @@ def _read(memory: Memory, path: str) -> str | None:
 
 def _outside_messages(memory: Memory, path: str, first: int, last: int) -> list[str] | None:
     # Imported here: a server that starts needs no transcripts.
-    transcripts = import_module("clawmark.agent.prompt.transcript_trust")
+    from clawmark.agent.prompt.transcript_trust import outside_messages
+
     places = memory.places
-    found: list[str] | None = transcripts.outside_messages(
-        memory.workspace, (places.sessions_dir, places.conversations_dir), path, first, last
-    )
-    return found
+    folders = (places.sessions_dir, places.conversations_dir)
+    return outside_messages(memory.workspace, folders, path, first, last)
 
 
 # --- Whose words entries have ---
@@ -86,8 +84,9 @@ def _look_up(memory: Memory, texts: Sequence[str]) -> Iterable[Provenance | None
         return memory.journal.look_up_each(texts)
     except ClawmarkError as error:
         # Imported here: a hook, which reads the memory at every start of a session, needs no log.
-        log = import_module("clawmark.system.log_records").get_logger("clawmark.journal")
-        log.warning("The origins are not known: %s", error)
+        from clawmark.system.log_records import get_logger
+
+        get_logger("clawmark.journal").warning("The origins are not known: %s", error)
         return [None] * len(texts)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from datetime import datetime
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from clawmark.composition import event_counts, history_folder
@@ -25,15 +24,17 @@ if TYPE_CHECKING:
 def open_history(places: Places, settings: Settings) -> History:
     """Return the history of an agent's workspace, which need not exist yet."""
     # Imported here, as below: it needs dulwich, and a workspace without changes records nothing.
-    module = import_module("clawmark.history.history")
+    from clawmark.history.history import History, Retention
+
     options = settings.history
-    retention = module.Retention(days=options.max_days, megabytes=options.max_mb)
+    retention = Retention(days=options.max_days, megabytes=options.max_mb)
 
     def remove_indexes() -> None:
-        kept = import_module("clawmark.backends.as_of.kept")
-        kept.remove_vanished(as_of_folder(places), opened.has)
+        from clawmark.backends.as_of.kept import remove_vanished
 
-    opened: History = module.History(history_folder(places), retention, on_removed=remove_indexes)
+        remove_vanished(as_of_folder(places), opened.has)
+
+    opened = History(history_folder(places), retention, on_removed=remove_indexes)
     return opened
 
 
@@ -55,15 +56,15 @@ def make_workspace_history(
     places: Places, settings: Settings, workspace: Workspace, now: Callable[[], datetime]
 ) -> WorkspaceHistory:
     """Return the history that `Memory.history` offers."""
-    module = import_module("clawmark.engine.versions.workspace_history")
-    made: WorkspaceHistory = module.WorkspaceHistory(
+    from clawmark.engine.versions.workspace_history import WorkspaceHistory
+
+    return WorkspaceHistory(
         workspace=workspace,
         history=open_history(places, settings),
         journal=make_journal(places, settings),
         recorder=make_recorder(places, settings, workspace),
         now=now,
     )
-    return made
 
 
 def history_findings(places: Places, settings: Settings, *, fix: bool) -> list[Finding]:

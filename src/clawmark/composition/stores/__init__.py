@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from clawmark.config.paths import Places
 from clawmark.config.schema import MemorySearch, Settings
 from clawmark.model.errors import ConfigError
-from clawmark.store.base import ManagedStore
 from clawmark.store.sqlite.files import refuse_other_file
 from clawmark.store.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
+    from clawmark.store.base import ManagedStore
     from clawmark.store.postgres.migrate import DatabaseStatus
 
 

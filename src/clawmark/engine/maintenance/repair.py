@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from clawmark.model.errors import (
     ClawmarkError,
@@ -18,7 +18,9 @@ from clawmark.model.errors import (
     IndexFromTheFuture,
     IndexStoreError,
 )
-from clawmark.store.base import ManagedStore
+
+if TYPE_CHECKING:
+    from clawmark.store.base import ManagedStore
 
 T = TypeVar("T")
 

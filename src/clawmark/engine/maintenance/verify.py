@@ -16,8 +16,8 @@ from clawmark.engine.sync.transcripts import derive
 from clawmark.model.documents import Chunk
 from clawmark.model.errors import EmbeddingError, NotText, WorkspaceError
 from clawmark.model.reports import VerifyReport
-from clawmark.model.values import ChunkRow, FileRow, FileState, is_media
-from clawmark.store.base import InspectedSnapshot, KeywordQuery, Snapshot
+from clawmark.model.values import ChunkRow, FileRow, FileState, KeywordQuery, is_media
+from clawmark.store.base import InspectedSnapshot, Snapshot
 from clawmark.text.keywords.query import query_terms
 from clawmark.text.transcripts.dialogue import without_note_header
 from clawmark.text.untrusted.origin_labels import without_comments

@@ -5,7 +5,7 @@ one answers."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from clawmark.embed.base import Embedder
 from clawmark.engine.search.scoring import (
@@ -23,9 +23,11 @@ from clawmark.engine.search.scoring import (
 )
 from clawmark.engine.search.weighted import calibrate
 from clawmark.model.errors import EmbeddingError
-from clawmark.model.values import Degraded, Query, Space, Term, Vector
-from clawmark.store.base import KeywordQuery, SearchSnapshot, noise_fact
+from clawmark.model.values import Degraded, KeywordQuery, Query, Space, Term, Vector, noise_fact
 from clawmark.text.keywords.query import are_names, query_terms
+
+if TYPE_CHECKING:
+    from clawmark.store.base import SearchSnapshot
 
 RARE = 2
 """A term is rare if at most this many passages have it: a word that occurs once may lie where two
@@ -84,7 +86,7 @@ def any_term(terms: Sequence[Term]) -> KeywordQuery:
     return KeywordQuery(tuple(term.phrase for term in terms))
 
 
-def keyword_leg(query: Query, snapshot: SearchSnapshot) -> KeywordLeg:
+def keyword_leg(query: Query, snapshot: "SearchSnapshot") -> KeywordLeg:
     """Find the passages with any of the query's terms, and how rare each term is."""
     terms = query_terms(query.text)
     if not terms:
@@ -106,7 +108,7 @@ def keyword_leg(query: Query, snapshot: SearchSnapshot) -> KeywordLeg:
 
 
 def _stated_terms(
-    snapshot: SearchSnapshot, terms: Sequence[Term]
+    snapshot: "SearchSnapshot", terms: Sequence[Term]
 ) -> tuple[list[KeywordQuery], int, list[int]]:
     """Return a query for each term, the number of passages, and how many match each query.
 
@@ -124,7 +126,7 @@ def _stated_terms(
 
 
 def text_leg_matches(
-    words: KeywordLeg, snapshot: SearchSnapshot, keys: Sequence[int]
+    words: KeywordLeg, snapshot: "SearchSnapshot", keys: Sequence[int]
 ) -> dict[int, TextMatch]:
     """Judge passages, found by either leg, by their keywords."""
     if not words.keys:
@@ -173,7 +175,7 @@ def ask(text: str, embedders: Sequence[Embedder], spaces: Sequence[Space]) -> As
 
 
 def vector_leg(
-    query: Query, snapshot: SearchSnapshot, asked: Asked, also: Sequence[int]
+    query: Query, snapshot: "SearchSnapshot", asked: Asked, also: Sequence[int]
 ) -> VectorLeg:
     """Find the nearest passages, and judge the keyword leg's passages (`also`)."""
     there = {space.id for space in snapshot.spaces()} if asked.vectors else set()
@@ -207,7 +209,7 @@ def vector_leg(
 
 def _judged(
     query: Query,
-    snapshot: SearchSnapshot,
+    snapshot: "SearchSnapshot",
     asked: tuple[Embedder, Space, Vector],
     also: Sequence[int],
 ) -> dict[int, VectorMatch]:
@@ -230,7 +232,7 @@ def _judged(
 
 def _with_media(
     query: Query,
-    snapshot: SearchSnapshot,
+    snapshot: "SearchSnapshot",
     asked: tuple[Embedder, Space, Vector],
     facts: dict[str, Any],
     noise: tuple[float, float, int],
@@ -257,7 +259,7 @@ def _with_media(
     return scores | {key: max(judged[key], scores.get(key, 0.0)) for key in best}
 
 
-def noise_of(snapshot: SearchSnapshot, space: Space) -> Noise | None:
+def noise_of(snapshot: "SearchSnapshot", space: Space) -> Noise | None:
     """Return the measured noise of a space; None if it has not been measured."""
     return _noise(snapshot.facts(noise_fact(space.id)))
 

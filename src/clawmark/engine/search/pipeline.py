@@ -62,10 +62,10 @@ from clawmark.model.values import (
     added_source,
     is_media,
 )
-from clawmark.store.base import SearchSnapshot
 
 if TYPE_CHECKING:
     from clawmark.engine.search.rerank import RerankStep
+    from clawmark.store.base import SearchSnapshot
 
 READ = 40
 """How many of the best passages are read; at least ten per requested result."""
@@ -84,7 +84,7 @@ class Legs(NamedTuple):
 def search(
     query: Query,
     *,
-    snapshot: SearchSnapshot,
+    snapshot: "SearchSnapshot",
     asked: Asked,
     scout: Embedder | None,
     freshness: Freshness,
@@ -155,7 +155,7 @@ def search(
 
 
 def _run_legs(
-    query: Query, snapshot: SearchSnapshot, asked: Asked, trace: Trace, also: Sequence[int]
+    query: Query, snapshot: "SearchSnapshot", asked: Asked, trace: Trace, also: Sequence[int]
 ) -> tuple[KeywordLeg, VectorLeg]:
     words = keyword_leg(query, snapshot) if query.hybrid or not asked.vectors else NO_WORDS
     terms = ", ".join(term.text for term in words.terms[:12])
@@ -195,7 +195,7 @@ def _diversify(query: Query, candidates: list[Candidate], trace: Trace) -> list[
 
 def _merged(
     query: Query,
-    snapshot: SearchSnapshot,
+    snapshot: "SearchSnapshot",
     legs: Legs,
     spotter: Spotter,
     nearness: Nearness | None,
@@ -256,7 +256,7 @@ def _spotter(words: KeywordLeg) -> Spotter:
     return make_spotter(words.terms, [worth / whole for worth in rarities])
 
 
-def _nearness(scout: Embedder | None, text: str, snapshot: SearchSnapshot) -> Nearness | None:
+def _nearness(scout: Embedder | None, text: str, snapshot: "SearchSnapshot") -> Nearness | None:
     """Return a function that compares lines with the query, using an embedder that takes
     microseconds per line."""
     if scout is None or not scout.covers(text):
@@ -340,7 +340,7 @@ def _why_nothing(
 
 
 def _why_filtered(
-    query: Query, terms: Sequence[Term], whole: SearchSnapshot, narrowed: SearchSnapshot
+    query: Query, terms: Sequence[Term], whole: "SearchSnapshot", narrowed: "SearchSnapshot"
 ) -> NothingFound | None:
     """Explain why filters left nothing; None if the words do not occur outside of them either."""
     filters = query.filters
@@ -370,7 +370,7 @@ def _why_filtered(
     return NothingFound("filtered-out", message, None)
 
 
-def _sources(snapshot: SearchSnapshot) -> list[str]:
+def _sources(snapshot: "SearchSnapshot") -> list[str]:
     """The names of the sources that have files: kinds of memory first, then added folders."""
     files = snapshot.files()
     added = {added_source(path) for path in files}

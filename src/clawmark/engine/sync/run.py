@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
+from typing import TYPE_CHECKING
 
 from clawmark.embed.base import Embedder
 from clawmark.engine.sync.outcome import TextReport, VectorReport, add_reports
@@ -18,7 +19,9 @@ from clawmark.engine.sync.time_left import with_time_left
 from clawmark.model.errors import EmbeddingError
 from clawmark.model.sync_report import Progress, SyncReport
 from clawmark.model.values import Degraded, FileState, Scan, Skipped, SyncPlan
-from clawmark.store.base import WriteTransaction
+
+if TYPE_CHECKING:
+    from clawmark.store.base import WriteTransaction
 
 # Files may change while a rebuild runs. After this many scans it is published, and the rest is left
 # to an ordinary sync.

@@ -10,15 +10,15 @@ from clawmark.config.schema import Chunking, SessionDeltas
 from clawmark.embed.base import Embedder
 from clawmark.engine.sync.plan import flag_lost_roots, plan_sync
 from clawmark.model.values import Scan, SyncPlan
-from clawmark.store.base import IndexStore, SearchSnapshot, Snapshot
 from clawmark.workspace import Workspace
 
 if TYPE_CHECKING:
     from clawmark.engine.sync.media import MediaSync
     from clawmark.model.sync_report import Progress
+    from clawmark.store.base import IndexStore, SearchSnapshot, Snapshot
 else:
     # An annotation in quotes would be compiled at import: the first one costs a cold search 1 ms.
-    MediaSync = Progress = object
+    IndexStore = MediaSync = Progress = SearchSnapshot = Snapshot = object
 
 
 class SyncParts(NamedTuple):

@@ -24,8 +24,8 @@ from clawmark.embed.passage import embeddable
 from clawmark.engine.sync.outcome import VectorReport
 from clawmark.model.errors import EmbeddingError, EmbeddingMismatch
 from clawmark.model.sync_report import Progress
-from clawmark.model.values import Degraded, Identity, Skipped, Space, Vector
-from clawmark.store.base import IndexStore, noise_fact
+from clawmark.model.values import Degraded, Identity, Skipped, Space, Vector, noise_fact
+from clawmark.store.base import IndexStore
 from clawmark.store.contents import DueChunk
 from clawmark.store.similarity import dot_products
 

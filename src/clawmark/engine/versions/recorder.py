@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from clawmark.history.recorded_files import is_recorded
@@ -77,5 +76,6 @@ class VersionRecorder:
 def set_aside(folder: str) -> str:
     """Rename a damaged history, and return its new name."""
     # Imported here: it needs dulwich, and a workspace without changes records nothing.
-    aside: str = import_module("clawmark.history.history").set_aside(folder)
-    return aside
+    from clawmark.history import history
+
+    return history.set_aside(folder)

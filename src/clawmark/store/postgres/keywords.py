@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from clawmark.store.base import KeywordQuery
+from clawmark.model.values import KeywordQuery
 from clawmark.store.postgres.filtering import Selection
 from clawmark.store.postgres.matching import (
     K1,

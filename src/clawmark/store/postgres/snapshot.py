@@ -12,13 +12,15 @@ from clawmark.model.errors import IndexStoreError
 from clawmark.model.values import (
     ChunkRow,
     FileRow,
+    FileSet,
     FileStat,
     Filters,
     Identity,
+    KeywordCounts,
+    KeywordQuery,
     Space,
     Vector,
 )
-from clawmark.store.base import FileSet, KeywordCounts, KeywordQuery
 from clawmark.store.contents import DueChunk, IndexState
 from clawmark.store.postgres import vectors
 from clawmark.store.postgres.filtering import Selection, select

@@ -19,8 +19,8 @@ import psycopg
 
 from clawmark.model.documents import Chunk
 from clawmark.model.errors import IndexBusy, IndexStoreError
-from clawmark.model.values import FileRow
-from clawmark.store.base import ChunkWords, FileSet, Mark
+from clawmark.model.values import FileRow, FileSet, Mark
+from clawmark.store.base import ChunkWords
 from clawmark.store.postgres.migrate import check_version
 from clawmark.store.postgres.rows import NO_INDEX, IndexRow
 from clawmark.store.postgres.servers import Connection, Server

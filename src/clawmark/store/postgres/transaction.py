@@ -11,8 +11,8 @@ from typing import Any
 
 from clawmark.model.documents import Chunk
 from clawmark.model.errors import IndexBusy, IndexStoreError
-from clawmark.model.values import FileRow, Identity, Space, Vector
-from clawmark.store.base import ChunkWords, noise_fact
+from clawmark.model.values import FileRow, Identity, Space, Vector, noise_fact
+from clawmark.store.base import ChunkWords
 from clawmark.store.postgres import statements
 from clawmark.store.postgres.rows import IndexRow
 from clawmark.store.postgres.servers import Connection, Server

@@ -4,7 +4,7 @@ Every term is quoted, so no text of a query can become FTS5 syntax."""
 
 from collections.abc import Sequence
 
-from clawmark.store.base import KeywordQuery
+from clawmark.model.values import KeywordQuery
 from clawmark.store.sqlite.db import Database, as_list
 
 CONTEXT_WEIGHT, ASKED_WEIGHT = 1.0, 0.3

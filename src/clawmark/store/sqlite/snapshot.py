@@ -17,14 +17,16 @@ from clawmark.model.errors import IndexStoreError
 from clawmark.model.values import (
     ChunkRow,
     FileRow,
+    FileSet,
     FileStat,
     Filters,
     Identity,
+    KeywordCounts,
+    KeywordQuery,
     SourceName,
     Space,
     Vector,
 )
-from clawmark.store.base import FileSet, KeywordCounts, KeywordQuery
 from clawmark.store.sqlite import cache, keywords
 from clawmark.store.sqlite.db import SQLITE_VERSION, Database, as_list, one_line
 from clawmark.store.sqlite.meta import Meta, SpaceFacts
@@ -223,7 +225,8 @@ class SqliteSnapshot:
         )
         narrowed._chunk_count = self._chunk_count
         # Imported late: most searches have no filters.
-        filtering = import_module("clawmark.store.sqlite.filtering")
+        from clawmark.store.sqlite import filtering
+
         narrowed._selection = filtering.select(
             self.db, self.generation, self._visible("f."), filters
         )

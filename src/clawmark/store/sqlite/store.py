@@ -11,7 +11,6 @@ import time
 from _thread import allocate_lock  # a lock without `threading`, which costs a cold search 1 ms
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from clawmark.model.errors import (
@@ -21,7 +20,7 @@ from clawmark.model.errors import (
     IndexFromTheFuture,
     IndexStoreError,
 )
-from clawmark.store.base import Mark
+from clawmark.model.values import Mark
 from clawmark.store.sqlite import files
 from clawmark.store.sqlite.db import (
     NO_STAMP,
@@ -289,13 +288,15 @@ class SqliteStore:
 
     def check_vectors(self) -> None:
         # Only `doctor --probe` needs it.
-        import_module("clawmark.store.sqlite.vectors.engine_check").check_engine(self._engine)
+        from clawmark.store.sqlite.vectors.engine_check import check_engine
+
+        check_engine(self._engine)
 
     def erase_deleted(self, *, timeout: float = 10.0) -> int:
         # Only `forget` needs it.
-        erasing = import_module("clawmark.store.sqlite.upkeep.erasing")
-        gone: int = erasing.erase_deleted(self, timeout=timeout)
-        return gone
+        from clawmark.store.sqlite.upkeep import erasing
+
+        return erasing.erase_deleted(self, timeout=timeout)
 
     def set_aside(self, kind: str) -> str:
         """Rename the files that were found damaged and return the new name.

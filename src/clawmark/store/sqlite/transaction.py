@@ -12,8 +12,16 @@ from typing import Any
 
 from clawmark.model.documents import Chunk
 from clawmark.model.errors import IndexBusy, IndexStoreError
-from clawmark.model.values import FileRow, Identity, Space, Vector
-from clawmark.store.base import ChunkWords, KeywordCounts, KeywordQuery, noise_fact
+from clawmark.model.values import (
+    FileRow,
+    Identity,
+    KeywordCounts,
+    KeywordQuery,
+    Space,
+    Vector,
+    noise_fact,
+)
+from clawmark.store.base import ChunkWords
 from clawmark.store.contents import IndexState
 from clawmark.store.sqlite import cache, generations
 from clawmark.store.sqlite.db import Database, as_list

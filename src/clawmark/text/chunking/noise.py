@@ -14,6 +14,9 @@ MIN_WORDS = 4
 ENCODED = 50
 """Characters that encoded data has at least, without a space."""
 
+FIRST_PIECES = 12
+"""The beginning of a passage, without spaces, that is looked at first: prose needs no more."""
+
 _PIECE = re.compile(r"\S+")
 _TOKEN = re.compile(r"[^\W_]+")
 _ENCODED_RUN = re.compile(rf"[A-Za-z0-9+/=_-]{{{ENCODED},}}")
@@ -22,7 +25,7 @@ _HEX = frozenset("0123456789abcdefABCDEF")
 
 def has_meaning(passage: str) -> bool:
     """Whether a passage has enough distinct words to be worth a vector."""
-    if len(passage) < SHORT:
+    if len(passage) < SHORT or _begins_with_words(passage):
         return True
     words = set[str]()
     for found in _PIECE.finditer(passage):
@@ -34,6 +37,17 @@ def has_meaning(passage: str) -> bool:
         if len(words) >= MIN_WORDS:
             return True
     return False
+
+
+def _begins_with_words(passage: str) -> bool:
+    """Whether the first pieces alone have enough words; a quick check that most notes pass."""
+    pieces = passage.split(maxsplit=FIRST_PIECES)[:FIRST_PIECES]
+    plain = {
+        piece.lower()
+        for piece in pieces
+        if piece.isalpha() and piece.isascii() and 2 <= len(piece) < ENCODED
+    }
+    return len(plain) >= MIN_WORDS
 
 
 def _words(token: str) -> list[str]:

@@ -14,7 +14,7 @@ from clawmark.engine.sync.vectors import (
     measure_noise,
     refresh_noise,
 )
-from clawmark.store.base import noise_fact
+from clawmark.model.values import noise_fact
 from clawmark.store.sqlite.store import SqliteStore
 from clawmark.testing import HashingEmbedder
 from clawmark.testing.vectors import cosine, file_of, random_vectors, unit
