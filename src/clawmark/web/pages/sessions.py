@@ -290,7 +290,7 @@ def _when(time: str) -> str:
     return f"{time[:10]} {time[11:16]}" if time else ""
 
 
-def _with(address: str, **more: int) -> str:
+def _with(address: str, **more: int | str) -> str:
     return f"{address}{'&' if '?' in address else '?'}{urlencode(more)}"
 
 
@@ -307,7 +307,10 @@ def _sessions(request: Request) -> Response:
 def _session(request: Request) -> Response:
     memory: Memory = request.app.state.site.memory
     if key := request.query_params.get("key", ""):
-        return RedirectResponse(address_of_key(memory, key), 303)
+        address = address_of_key(memory, key)
+        if request.query_params.get("format") == "json":
+            address = _with(address, format="json")
+        return RedirectResponse(address, 303)
     name = request.path_params.get("name") or request.query_params.get("path", "")
     model = session_page(memory.session(name), _number(request, "start"), _number(request, "whole"))
     return page(request, "session.html", model)
