@@ -17,6 +17,7 @@ from clawmark.model.errors import WorkspaceError
 from clawmark.model.provenance import LogEntry
 from clawmark.model.values import parse_citation
 from clawmark.text.transcripts.records import ROLE_NAMES, utc_time
+from clawmark.web.entries import TRUST_WORDS
 from clawmark.web.markdown import file_address
 from clawmark.web.pages.view_as import address_of as view_as_address
 from clawmark.web.render import page
@@ -264,7 +265,7 @@ def _write(entry: LogEntry) -> WriteRow:
     return WriteRow(
         time=_when(utc_time(record.time)),
         what=WRITTEN.get(record.origin.kind, record.origin.kind),
-        trust=record.origin.trust,
+        trust=TRUST_WORDS[record.origin.trust],
         file=cited(record.path),
         texts=tuple(text[:600] for text in texts[:5]),
     )
