@@ -31,6 +31,7 @@ STATIC_FOLDER = os.path.join(FOLDER, "static")
 HTML = "text/html; charset=utf-8"
 JSON = "application/json"
 _COMMAND = re.compile(r"`([^`\n]+)`")
+_ONLY_COMMAND = re.compile(r"clawmark [a-z]+(?: [^.`\n]+)?")
 _OPTION = re.compile(r"(?<=\s)(--?[a-z][a-z-]*)")
 
 
@@ -138,7 +139,11 @@ def plural(number: int, noun: str) -> str:
 
 
 def commands(text: str) -> Markup:
-    """Return a sentence whose commands, which stand between backquotes, are set as code."""
+    """Return a sentence whose commands, which stand between backquotes, are set as code.
+
+    A next step may also be a command and nothing else."""
+    if _ONLY_COMMAND.fullmatch(text):
+        return command(text)
     return Markup(_COMMAND.sub(lambda found: _code(found[1]), str(escape(visible(text)))))
 
 

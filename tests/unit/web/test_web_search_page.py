@@ -12,7 +12,7 @@ from clawmark.web.graph.links import find_references
 from clawmark.web.graph.network import connect
 from clawmark.web.pages.evidence import lines_of
 from clawmark.web.pages.graph import address_of_name
-from clawmark.web.pages.health import health_page
+from clawmark.web.pages.health import health_page, work
 from clawmark.web.pages.search import Asked, forget_address, hit_address, search_page
 from clawmark.web.pages.why_not import why_not_page
 from clawmark.web.render import commands
@@ -137,6 +137,17 @@ def test_options_of_a_command_are_not_broken_over_two_lines() -> None:
     assert shown == (
         'Run <code>clawmark doctor <span class="nowrap">--probe</span></code> &lt;now&gt;.'
     )
+
+
+def test_next_step_that_is_a_command_is_set_as_code() -> None:
+    assert commands("clawmark index") == "<code>clawmark index</code>"
+    assert commands("Clawmark is ready.") == "Clawmark is ready."
+
+
+def test_work_of_another_process_is_named_before_it_is_counted(tmp_path: Path) -> None:
+    with opened(tmp_path, {"MEMORY.md": "- Tea.\n"}) as memory:
+        status = memory.status()._replace(running={"stage": "", "done": 0, "total": 0})
+    assert work(status).sentence == "Indexing has begun."
 
 
 def test_work_is_offered_only_if_something_is_due(tmp_path: Path) -> None:

@@ -138,6 +138,8 @@ def work(status: Status) -> Work:
     """Return what is due, or the progress of what runs now."""
     if status.running:
         done, total = (int(str(status.running.get(name, 0))) for name in ("done", "total"))
+        if not total:
+            return Work("Indexing has begun.")
         stage = "files" if status.running.get("stage") == "text" else "vectors"
         return Work(f"Indexing {stage}: {done:,} of {total:,}.", done=done, total=total)
     due = [plural(status.due_files, "file")] if status.due_files else []
