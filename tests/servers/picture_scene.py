@@ -5,7 +5,7 @@ That is entries of an agent, edits, a proposal and conversations."""
 from __future__ import annotations
 
 import json
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from clawmark import Memory
@@ -47,7 +47,10 @@ def build_scene(workspace: Path, state: Path) -> None:
     workspace.mkdir()
     state.mkdir(mode=0o700)
     (state / "clawmark.json").write_text(json.dumps(SETTINGS), encoding="utf-8")
-    with Memory.open(workspace, state_dir=state, background=False) as memory:
+    late_morning = datetime.now(UTC).replace(hour=11, minute=20)  # after the entries of the day
+    with Memory.open(
+        workspace, state_dir=state, background=False, clock=lambda: late_morning
+    ) as memory:
         write_sample(str(workspace), memory.now().date())
         for name, text in TOPICS.items():
             (workspace / name).write_text(text, encoding="utf-8")

@@ -46,6 +46,7 @@ def open_scene(workspace: Path, state: Path, **settings: object) -> Iterator[Mem
 
 def have_sessions(memory: Memory) -> None:
     """Have a private conversation that uses the memory, and one in a group."""
+    memory.sync()  # recall does not wait for an index that is being built
     talk = memory.conversation(MAIN, append=True, recall=True)
     talk.start()
     talk.on_user("What does Ann prefer, tea or coffee?")

@@ -141,7 +141,7 @@ def _without_filters(judging: Judging, judged: Judged) -> list[Remedy]:
     if not any(_shows(hit.path, hit.start_line, hit.end_line, judged.row) for hit in found.hits):
         return []
     what = f"It is returned without the filter{'s' if removed[1:] else ''} {', '.join(removed)}."
-    return [Remedy(what=what, flags="", query=query.text)]
+    return [Remedy(what=what, flags="", query=query.text, removed=tuple(removed))]
 
 
 def _with_words(search: Search, query: Query, row: ChunkRow, words: Sequence[str]) -> list[Remedy]:

@@ -12,7 +12,8 @@ from clawmark.embed.local import static, static_table, weights
 
 PACKAGES = (
     *("apsw", "dulwich", "httpcore", "msgspec", "simsimd", "watchfiles"),
-    *("numpy", "onnxruntime", "xllamacpp", "sqlite-vec", "mcp", "pydantic-ai-slim", "lancedb"),
+    *("numpy", "onnxruntime", "xllamacpp", "sqlite-vec", "lancedb", "psycopg"),
+    *("mcp", "starlette", "uvicorn", "jinja2", "markdown-it-py", "pydantic-ai-slim"),
 )
 """What Clawmark needs, and what its extras add to search, storage and servers."""
 

@@ -53,6 +53,8 @@ class Remedy(NamedTuple):
     """What to add to `clawmark search`; empty if the query changes instead."""
     query: str
     """The query to ask."""
+    removed: tuple[str, ...] = ()
+    """The filters to leave out."""
 
 
 class WhyNot(NamedTuple):

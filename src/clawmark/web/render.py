@@ -31,6 +31,8 @@ STATIC_FOLDER = os.path.join(FOLDER, "static")
 HTML = "text/html; charset=utf-8"
 JSON = "application/json"
 _COMMAND = re.compile(r"`([^`\n]+)`")
+_ONLY_COMMAND = re.compile(r"clawmark [a-z]+(?: [^.`\n]+)?")
+_OPTION = re.compile(r"(?<=\s)(--?[a-z][a-z-]*)")
 
 
 class Problem(NamedTuple):
@@ -104,6 +106,7 @@ def environment() -> Environment:
         "file_address": file_address,
         "citation_address": citation_address,
         "plural": plural,
+        "command": command,
         "commands": commands,
         "markdown": render_markdown,
         "block_html": render_block,
@@ -136,8 +139,22 @@ def plural(number: int, noun: str) -> str:
 
 
 def commands(text: str) -> Markup:
-    """Return a sentence whose commands, which stand between backquotes, are set as code."""
-    return Markup(_COMMAND.sub(r"<code>\1</code>", str(escape(visible(text)))))
+    """Return a sentence whose commands, which stand between backquotes, are set as code.
+
+    A next step may also be a command and nothing else."""
+    if _ONLY_COMMAND.fullmatch(text):
+        return command(text)
+    return Markup(_COMMAND.sub(lambda found: _code(found[1]), str(escape(visible(text)))))
+
+
+def command(text: str) -> Markup:
+    """Return a command as code."""
+    return Markup(_code(str(escape(visible(text)))))
+
+
+def _code(escaped: str) -> str:
+    """Return code whose options are not broken after a hyphen, where lines are wrapped."""
+    return "<code>" + _OPTION.sub(r'<span class="nowrap">\1</span>', escaped) + "</code>"
 
 
 def _show(value: Any) -> Any:

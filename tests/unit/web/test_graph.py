@@ -6,7 +6,7 @@ from itertools import combinations
 
 import pytest
 
-from clawmark.web.graph.layout import HEIGHT, WIDTH, place
+from clawmark.web.graph.layout import HEIGHT, WIDTH, height_of, place
 from clawmark.web.graph.links import find_references
 from clawmark.web.graph.network import FAR, NEAR, RARE, Network, connect, neighbourhood
 
@@ -86,7 +86,9 @@ def test_points_are_inside_the_drawing_and_apart() -> None:
     hub = " ".join(f"[x](n{number}.md)" for number in range(NEAR))
     notes = {f"n{number}": f"[x](m{number}.md) [y](o{number}.md)" for number in range(NEAR)}
     more = {f"{letter}{number}": "" for letter in "mo" for number in range(NEAR)}
-    points = place(neighbourhood(network(hub=hub, **notes, **more), "memory/hub.md"))
+    shown = neighbourhood(network(hub=hub, **notes, **more), "memory/hub.md")
+    points = place(shown)
+    assert height_of(shown) == HEIGHT
     assert len(points) == 1 + NEAR + FAR
     assert all(0 < one.x < WIDTH and 0 < one.y < HEIGHT for one in points.values())
     for one, other in combinations(points.values(), 2):
@@ -96,3 +98,9 @@ def test_points_are_inside_the_drawing_and_apart() -> None:
 def test_a_note_without_ties_stands_alone() -> None:
     shown = neighbourhood(network(a="alone"), "memory/a.md")
     assert shown.near == () and list(place(shown)) == ["memory/a.md"]
+
+
+def test_drawing_of_few_notes_is_low() -> None:
+    shown = neighbourhood(network(a="[b](b.md)", b=""), "memory/a.md")
+    assert height_of(shown) < HEIGHT / 3
+    assert all(0 < one.y < height_of(shown) for one in place(shown).values())

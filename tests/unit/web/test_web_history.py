@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from web_memory import opened, write
 
-from clawmark.model.errors import WorkspaceError
+from clawmark.model.errors import PathDenied, WorkspaceError
 from clawmark.web.pages.history import history_page, restore
 
 
@@ -62,3 +62,8 @@ def test_an_unknown_version_and_one_of_another_file_are_refused(tmp_path: Path) 
             history_page(memory, "memory/a.md", of_b)
         with pytest.raises(WorkspaceError, match="is not a version"):
             history_page(memory, "memory/a.md", "0000000000")
+
+
+def test_a_path_outside_the_workspace_has_no_history(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory, pytest.raises(PathDenied):
+        history_page(memory, "../../etc/passwd")

@@ -111,8 +111,7 @@ def _found(parts: ForgetParts, wanted: Wanted, matched: Iterable[Piece]) -> Iter
         key = (piece.kind, place, piece.unit.content)
         if key not in seen:
             seen.add(key)
-            text = " ".join(piece.unit.text.split())[:LONGEST_EXCERPT]
-            yield FoundText(piece.kind, piece.where, text)
+            yield FoundText(piece.kind, piece.where, _excerpt(piece.unit.text))
     for path in wanted.transcripts:
         yield FoundText("session", path)
     for name in wanted.sources:
@@ -129,6 +128,12 @@ def _found(parts: ForgetParts, wanted: Wanted, matched: Iterable[Piece]) -> Iter
         yield FoundText("index", parts.store.path)
         if os.path.isdir(parts.as_of_folder):
             yield FoundText("index", parts.as_of_folder)
+
+
+def _excerpt(text: str) -> str:
+    """Return the beginning of a text in one line; an ellipsis says that there is more."""
+    line = " ".join(text.split())
+    return line if len(line) <= LONGEST_EXCERPT else line[: LONGEST_EXCERPT - 1].rstrip() + "…"
 
 
 def _derived(parts: ForgetParts, wanted: Wanted, matched: Iterable[Piece]) -> frozenset[str]:
@@ -165,8 +170,7 @@ def _copies(
         if piece.path not in found and (
             is_repeated or any(one in content for one in distinct[:MOST_COMPARED])
         ):
-            text = " ".join(piece.unit.text.split())[:LONGEST_EXCERPT]
-            found[piece.path] = FoundText("copy", piece.path, text)
+            found[piece.path] = FoundText("copy", piece.path, _excerpt(piece.unit.text))
     derived = (*derived_files(parts), *damaged_histories(parts)) if is_any else ()
     return [*found.values(), *(FoundText("copy", path) for path in derived)]
 

@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 
 from clawmark.cli.arguments import UsageError
 from clawmark.cli.as_json import as_json
-from clawmark.cli.layout import cells, middle, plural, size, table
+from clawmark.cli.layout import cells, plural, size, table
 from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import columns, emit, is_terminal, note, paint, plain, say
 from clawmark.composition.history.session_reports import SessionReport
@@ -66,7 +66,7 @@ def listing(found: tuple[Transcript, ...], width: int = 0) -> list[str]:
     rows = [("NAME", "FROM", "TO", "SIZE", "LENGTH", "FORMAT", "", "FLUSHED" * has_flushes)]
     rows += [
         (
-            plain(middle(one.path)),
+            plain(one.path),
             _when(one.first),
             _when(one.last)[len("2026-11-15 ") if one.first[:10] == one.last[:10] else 0 :],
             size(one.size),
@@ -80,9 +80,16 @@ def listing(found: tuple[Transcript, ...], width: int = 0) -> list[str]:
     over = max(map(cells, table(rows, right=(3, 4)))) - width
     if width and over > 0:
         most = max(SHORTEST_NAME, max(cells(row[0]) for row in rows) - over)
-        rows = [(middle(row[0], most), *row[1:]) for row in rows]
+        rows = [(short_name(row[0], most), *row[1:]) for row in rows]
     head, *others = table(rows, right=(3, 4))
     return [paint(head, "dim"), *others]
+
+
+def short_name(path: str, most: int) -> str:
+    """Shorten the path of a transcript; `sessions show` takes the beginning of the file's name."""
+    name = f"…/{path.rpartition('/')[2]}"
+    shorter = path if len(path) <= most else name
+    return shorter if len(shorter) <= most else shorter[: most - 1] + "…"
 
 
 def _show(session: SessionReport, *, is_json: bool) -> int:

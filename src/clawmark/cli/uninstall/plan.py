@@ -231,7 +231,8 @@ def _was_used(places: Places) -> bool:
 def _unreachable(home: str, environ: Mapping[str, str]) -> Iterator[str]:
     yield from shell_mentions(home, environ)
     yield "The program itself: pip uninstall clawmark (or: pipx uninstall clawmark)."
-    yield "Programs that run now (clawmark mcp, watch, chat): end them first, or they write again."
+    running = "clawmark mcp, watch, web, chat"
+    yield f"Programs that run now ({running}): end them first, or they write again."
     yield "Timers that run clawmark (cron, systemd), other state folders, backups, and services."
 
 

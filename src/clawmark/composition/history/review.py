@@ -65,7 +65,7 @@ def findings(box: ProposalBox) -> list[Finding]:
     waiting = box.count()
     if waiting:
         text = "1 proposal waits" if waiting == 1 else f"{waiting:,} proposals wait"
-        found.append(Finding("note", f"{text} for review.", "To decide: clawmark review"))
+        found.append(Finding("note", f"{text} for review.", "To decide: `clawmark review`"))
     return found
 
 

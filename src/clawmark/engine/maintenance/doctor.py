@@ -133,7 +133,7 @@ def _files(parts: IndexParts, facts: Status) -> Iterator[Finding]:
             "",
         )
     if not facts.files and not facts.due_files and parts.setup.has_index:
-        yield _note("There is no memory yet.", 'clawmark remember "something worth keeping"')
+        yield _note("There is no memory yet.", '`clawmark remember "something worth keeping"`')
 
 
 def _unreadable(parts: IndexParts) -> Iterator[Finding]:

@@ -14,9 +14,18 @@ from clawmark.model.values import Hit
 from clawmark.model.why_not import FACTOR_NAMES
 from clawmark.text.keywords.query import query_terms
 from clawmark.text.untrusted.origin_labels import without_comments
+from clawmark.web.entries import TRUST_WORDS, how_written
 
 MOST_MARKED = 40
+MOST_WAYS = 2
+"""Ways in which the entries of a passage were written that are named."""
 _ENDINGS = re.compile(r"(?:ing|ed|es|e|s)$")
+_BEGINS_LINE = re.compile(r"\s*(?:[-*+>|#]|[0-9]+[.)] |={3}|:{3})")
+"""How a line begins that does not continue the one above: items, quotes, tables, headings."""
+_STANDS_ALONE = re.compile(r"\s*(?:[|#]|.*  $)")
+"""How a line looks that the one below does not continue."""
+_CODE = re.compile(r"(?m)^\s*(?:```|~~~)|\A---$")
+"""Code and front matter, whose lines stay as they are."""
 
 
 class Piece(NamedTuple):
@@ -53,11 +62,26 @@ def lines_of(hit: Hit, query: str) -> tuple[Line, ...]:
     lines = list[Line]()
     for place, part in enumerate(parts):
         number = f"L{ranges[place][0]}" if ranges else ""
-        for line in without_comments(part).split("\n"):
+        text = without_comments(part)
+        is_prose = hit.source != "sessions" and not _CODE.search(text)
+        for line in joined(text) if is_prose else text.split("\n"):
             if line.strip():
                 lines.append(Line(number, marked(line, pattern)))
                 number = ""
     return tuple(lines)
+
+
+def joined(text: str) -> Sequence[str]:
+    """Return the lines of a Markdown text, with paragraphs that were wrapped as one line each."""
+    lines = list[str]()
+    for line in text.split("\n"):
+        above = lines[-1] if lines else ""
+        is_new = not above.strip() or not line.strip() or _BEGINS_LINE.match(line)
+        if is_new or _STANDS_ALONE.match(above):
+            lines.append(line)
+        else:
+            lines[-1] = f"{above} {line.strip()}"
+    return lines
 
 
 def mark_pattern(query: str) -> re.Pattern[str] | None:
@@ -77,14 +101,16 @@ def marked(line: str, pattern: re.Pattern[str] | None) -> tuple[Piece, ...]:
 
 
 def origin_in_words(origin: Provenance | None) -> str:
-    """Return who wrote a passage and how far it is trusted: `agent, flush · trust agent`."""
+    """Return whose words a passage has and how they were written: `yours, remembered`.
+
+    If several wrote it, it says who is trusted least: `partly from outside, from a web page`."""
     if origin is None:
         return ""
-    if not origin.origins:
-        return "origin unknown"
-    by = origin.origins[0].origin
-    more = f" and {len(origin.origins) - 1} more" if len(origin.origins) > 1 else ""
-    return f"{by.actor}, {by.kind}{more} · trust {origin.trust}"
+    records = [one.origin for one in origin.origins]
+    ways = dict.fromkeys(how_written(one) for one in records if one.trust == origin.trust)
+    is_part = any(one.trust != origin.trust for one in records)
+    whose = f"partly {TRUST_WORDS[origin.trust]}" if is_part else TRUST_WORDS[origin.trust]
+    return ", ".join((whose, *list(ways)[:MOST_WAYS]))
 
 
 def sum_up(story: CandidateStory) -> Sum:

@@ -14,7 +14,7 @@ from starlette.routing import Route
 from clawmark.memory import Memory
 from clawmark.model.errors import FileMissing, WorkspaceError
 from clawmark.model.values import FileState, is_media
-from clawmark.web.graph.layout import HEIGHT, WIDTH, place
+from clawmark.web.graph.layout import WIDTH, height_of, place
 from clawmark.web.graph.links import References, find_references, wiki_name
 from clawmark.web.graph.network import Neighbourhood, Network, connect, neighbourhood
 from clawmark.web.markdown import file_address
@@ -128,7 +128,7 @@ def graph_page(network: Network, centre: str = "") -> GraphPage:
     return GraphPage(
         notes=len(network.titles),
         width=WIDTH,
-        height=HEIGHT,
+        height=height_of(shown),
         centre=centre,
         title=network.titles.get(centre, ""),
         file=file_address(centre) if centre else "",

@@ -27,6 +27,7 @@ class Work(NamedTuple):
     """Work that is due or running."""
 
     sentence: str
+    is_due: bool = False
     done: int = 0
     total: int = 0
 
@@ -124,9 +125,9 @@ def _source(source: SourceReport) -> str:
 
 
 def spent(counts: dict[str, int]) -> str:
-    """Return what was sent to services today and in total; empty without a service."""
+    """Return what was sent to services today and in total."""
     if not counts:
-        return ""
+        return "nothing; no service is used"
     budget = f" of {counts['dailyTokens']:,}" if counts["dailyTokens"] else ""
     today = f"{plural(counts['callsToday'], 'call')}, {counts['tokensToday']:,}{budget} tokens"
     total = f"{plural(counts['calls'], 'call')}, {counts['tokens']:,} tokens"
@@ -137,11 +138,15 @@ def work(status: Status) -> Work:
     """Return what is due, or the progress of what runs now."""
     if status.running:
         done, total = (int(str(status.running.get(name, 0))) for name in ("done", "total"))
+        if not total:
+            return Work("Indexing has begun.")
         stage = "files" if status.running.get("stage") == "text" else "vectors"
-        return Work(f"Indexing {stage}: {done:,} of {total:,}.", done, total)
+        return Work(f"Indexing {stage}: {done:,} of {total:,}.", done=done, total=total)
     due = [plural(status.due_files, "file")] if status.due_files else []
     due += [plural(status.due_vectors, "vector")] if status.due_vectors else []
-    return Work(f"{' and '.join(due)} due." if due else "Everything is indexed.")
+    if not due:
+        return Work("Everything is indexed.")
+    return Work(f"{' and '.join(due)} due.", is_due=True)
 
 
 def _show(request: Request) -> Response:

@@ -62,6 +62,8 @@ class HistoryPage(NamedTuple):
 def history_page(memory: Memory, path: str, version: str = "", problem: str = "") -> HistoryPage:
     """Return the versions of a file, and one of them in detail."""
     found = list(islice(memory.history.versions(path), VERSIONS_SHOWN + 1))
+    if not found:
+        memory.workspace.read_bytes(path)  # PathDenied for a path that cannot have a history
     versions = [_shown(memory, path, one) for one in found[:VERSIONS_SHOWN]]
     details = None
     if version:

@@ -13,7 +13,7 @@ from clawmark.backends.watching import Watching
 from clawmark.memory import Memory
 from clawmark.model.errors import ClawmarkError
 from clawmark.model.explanation import CandidateStory, Step
-from clawmark.model.provenance import Provenance
+from clawmark.model.provenance import Provenance, Trust
 from clawmark.model.values import Found, Hit, NothingFound, added_source
 from clawmark.web.markdown import file_address
 from clawmark.web.pages.evidence import Line, Sum, lines_of, origin_in_words, sum_up
@@ -64,6 +64,8 @@ class ShownHit(NamedTuple):
     meaning: float
     lines: tuple[Line, ...]
     origin: str
+    trust: Trust | None
+    """How far it is trusted; None if it is not known."""
     date: str
     sum: Sum | None = None
     terms: str = ""
@@ -164,6 +166,7 @@ def _shown_hit(
         meaning=hit.vector_score,
         lines=lines_of(hit, query),
         origin=origin_in_words(origin),
+        trust=origin.trust if origin is not None else None,
         date=hit.date,
         sum=sum_up(story) if story is not None else None,
         terms=story.terms if story is not None else "",

@@ -17,6 +17,7 @@ from clawmark.model.errors import WorkspaceError
 from clawmark.model.provenance import LogEntry
 from clawmark.model.values import parse_citation
 from clawmark.text.transcripts.records import ROLE_NAMES, utc_time
+from clawmark.web.entries import TRUST_WORDS
 from clawmark.web.markdown import file_address
 from clawmark.web.pages.view_as import address_of as view_as_address
 from clawmark.web.render import page
@@ -264,7 +265,7 @@ def _write(entry: LogEntry) -> WriteRow:
     return WriteRow(
         time=_when(utc_time(record.time)),
         what=WRITTEN.get(record.origin.kind, record.origin.kind),
-        trust=record.origin.trust,
+        trust=TRUST_WORDS[record.origin.trust],
         file=cited(record.path),
         texts=tuple(text[:600] for text in texts[:5]),
     )
@@ -290,7 +291,7 @@ def _when(time: str) -> str:
     return f"{time[:10]} {time[11:16]}" if time else ""
 
 
-def _with(address: str, **more: int) -> str:
+def _with(address: str, **more: int | str) -> str:
     return f"{address}{'&' if '?' in address else '?'}{urlencode(more)}"
 
 
@@ -307,7 +308,10 @@ def _sessions(request: Request) -> Response:
 def _session(request: Request) -> Response:
     memory: Memory = request.app.state.site.memory
     if key := request.query_params.get("key", ""):
-        return RedirectResponse(address_of_key(memory, key), 303)
+        address = address_of_key(memory, key)
+        if request.query_params.get("format") == "json":
+            address = _with(address, format="json")
+        return RedirectResponse(address, 303)
     name = request.path_params.get("name") or request.query_params.get("path", "")
     model = session_page(memory.session(name), _number(request, "start"), _number(request, "whole"))
     return page(request, "session.html", model)

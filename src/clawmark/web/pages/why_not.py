@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shlex import quote
 from typing import NamedTuple
 
 from starlette.requests import Request
@@ -10,7 +11,7 @@ from starlette.routing import Route
 
 from clawmark.memory import Memory
 from clawmark.model.values import parse_citation
-from clawmark.model.why_not import WhyNot
+from clawmark.model.why_not import Remedy, WhyNot
 from clawmark.web.markdown import file_address
 from clawmark.web.pages.evidence import Sum, sum_up
 from clawmark.web.pages.search import Asked, asked_of
@@ -18,11 +19,13 @@ from clawmark.web.render import page
 
 
 class Helps(NamedTuple):
-    """Something that brings the passage up, with the search to try it."""
+    """Something that brings the passage up."""
 
     what: str
     address: str
+    """The search to try it; empty if the page cannot."""
     command: str
+    """The command to try it; empty if an address is enough."""
 
 
 class WhyNotPage(NamedTuple):
@@ -55,14 +58,19 @@ def why_not_page(memory: Memory, asked: Asked, target: str) -> WhyNotPage:
         found=found,
         address=file_address(cited.path, cited.start),
         sum=sum_up(found.story) if found.story is not None and found.story.factors else None,
-        helps=tuple(
-            Helps(
-                what=one.what,
-                address="" if one.flags else asked.address(q=one.query, explain=""),
-                command=f"clawmark search {one.flags}" if one.flags else "",
-            )
-            for one in found.remedies
-        ),
+        helps=tuple(_helps(asked, one) for one in found.remedies),
+    )
+
+
+def _helps(asked: Asked, remedy: Remedy) -> Helps:
+    is_other_search = remedy.query != asked.q or bool(remedy.removed)
+    without = dict.fromkeys(remedy.removed, "")
+    return Helps(
+        what=remedy.what,
+        address=asked.address(**{"q": remedy.query, "explain": "", **without})
+        if is_other_search and not remedy.flags
+        else "",
+        command=f"clawmark search {quote(remedy.query)} {remedy.flags}" if remedy.flags else "",
     )
 
 

@@ -94,7 +94,7 @@ const searchForm = document.querySelector("form[data-search]");
 if (searchForm) {
   const results = document.getElementById("results");
   const pause = 400;
-  const query = () => new URLSearchParams(new FormData(searchForm)).toString();
+  const query = () => new URLSearchParams([...new FormData(searchForm)].filter(([, value]) => value)).toString();
   let asked = query();
   let running = null;
   let timer = 0;
@@ -112,7 +112,7 @@ if (searchForm) {
       } else {
         results.innerHTML = html;
       }
-      history.replaceState(null, "", `/search?${wanted}`);
+      history.replaceState(null, "", wanted ? `/search?${wanted}` : "/search");
       performance.mark("clawmark:results");
     } catch (error) {
       if (error.name !== "AbortError") say("The server does not answer: is `clawmark web` still running?");
@@ -124,8 +124,8 @@ if (searchForm) {
     if (wanted === asked) return;
     asked = wanted;
     clearTimeout(timer);
-    show(wanted, "&quick=1");
     timer = setTimeout(() => !current() && show(wanted, ""), pause);
+    return show(wanted, "&quick=1");
   }
   searchForm.addEventListener("input", search);
 
@@ -141,9 +141,10 @@ if (searchForm) {
     else results.querySelector(".summary")?.replaceWith(fresh.content.querySelector(".summary"));
   }
   if ("askAgain" in results.dataset) timer = setTimeout(() => check(asked), pause);
-  on("e", () => {
+  on("e", async (item) => {
     searchForm.elements.explain.checked = !searchForm.elements.explain.checked;
-    search();
+    await search();
+    if (item) select(items().find((one) => one.dataset.open === item.dataset.open));
   });
   on("w", () => {
     const link = document.querySelector("a[data-why-not]");
@@ -234,17 +235,24 @@ async function load(section) {
 }
 for (const section of document.querySelectorAll("[data-load]")) load(section);
 
-// A file: an address may name a line that another part of the file has, or one inside a block.
+// A file: an address may name several lines, a line that another part of the file has, or one inside
+// a block. Lines that are named are marked; the browser itself only knows single ones.
 function showLine() {
   const rows = document.querySelector(".rows");
-  const number = Number(/^#L([0-9]{1,9})/.exec(location.hash)?.[1] ?? 0);
-  if (!rows || !number || document.getElementById(`L${number}`)) return;
+  const hash = /^#L([0-9]{1,9})(?:-L?([0-9]{1,9}))?$/.exec(location.hash);
+  if (!rows || !hash) return;
+  const [from, to] = [Number(hash[1]), Number(hash[2] ?? hash[1])];
+  const lines = [...rows.querySelectorAll("[id^=L]")].map((line) => [Number(line.id.slice(1)), line]);
+  for (const [number, line] of lines) line.classList.toggle("named", number >= from && number <= to);
+  if (document.getElementById(location.hash.slice(1))) return;
   const { first, last, total } = rows.dataset;
-  if (number >= Number(first) && number <= Number(last)) {
-    const inside = [...rows.querySelectorAll("[id^=L]")].filter((one) => Number(one.id.slice(1)) < number);
-    inside.at(-1)?.scrollIntoView({ block: "center" });
-  } else if (number <= Number(total) && !location.search.includes(`line=${number}`)) {
-    location.replace(`${location.pathname}?line=${number}#L${number}`);
+  const start = lines.find(([number]) => number >= from && number <= to)?.[1];
+  if (start) {
+    start.scrollIntoView({ block: "start" });
+  } else if (from >= Number(first) && from <= Number(last)) {
+    lines.filter(([number]) => number < from).at(-1)?.[1].scrollIntoView({ block: "center" });
+  } else if (from <= Number(total) && !location.search.includes(`line=${from}`)) {
+    location.replace(`${location.pathname}?line=${from}${location.hash}`);
   }
 }
 showLine();
