@@ -7,9 +7,10 @@ the same run.
 Comes in: the corpus of the shared `bench/corpus.py`. Each number is user + system CPU of a whole,
 new process. The commands take turns inside every round and the least of the rounds counts, because
 neighbours on a shared machine can only add to a measurement. A search's number is the mean over
-several queries of each one's least. What embedding takes is timed inside the very process whose
-cost it is taken off. Every command runs in an empty home folder, with compiled modules. Goes out:
-a table, and `bench/results/speed.json`.
+several queries of each one's least. What embedding and recording the first version of the files
+take is timed inside the very process whose cost it is taken off; the whole is a row of its own.
+Every command runs in an empty home folder, with compiled modules. Goes out: a table, and
+`bench/results/speed.json`.
 
 The tiers: `none` is keywords only, `static` the instant vectors, `auto` the defaults with the
 transformer, whose index takes about ten minutes to build; it stays in DIR."""
@@ -42,25 +43,32 @@ SEARCH = {"none": 6.0, "static": 13.0, "auto": 40.0}
 TIERS = {"none": "keyword-only", "static": "static", "auto": "transformer"}
 
 # Run inside the measured interpreter: the command itself, with a watch on the embedder of the
-# static tier.
+# static tier and on what records the files in the history.
 TIMED = """
-import sys, time
+import json, sys, time
 from clawmark.cli import run
 from clawmark.cli.process import end, prepare
+from clawmark.backends.builtin import BuiltinBackend
 from clawmark.embed.local.static import StaticEmbedder
 
-plain, spent = StaticEmbedder.embed_texts, []
+spent = {"embed_texts": 0.0, "record": 0.0}
 
-def embed_texts(self, texts):
-    start = time.process_time()
-    vectors = plain(self, texts)
-    spent.append(time.process_time() - start)
-    return vectors
+def watch(owner, name):
+    plain = getattr(owner, name)
 
-StaticEmbedder.embed_texts = embed_texts
+    def timed(*args, **named):
+        start = time.process_time()
+        value = plain(*args, **named)
+        spent[name] += time.process_time() - start
+        return value
+
+    setattr(owner, name, timed)
+
+watch(StaticEmbedder, "embed_texts")
+watch(BuiltinBackend, "record")
 prepare(sys.argv[1:])
 code = run(sys.argv[1:])
-print(sum(spent), file=sys.stderr)
+print(json.dumps(spent), file=sys.stderr)
 end(code)
 """
 
@@ -175,32 +183,33 @@ def full_index(bench: Bench) -> dict[str, Any]:
     """From nothing to a complete index, without and with the instant vectors; of every round what
     it cost.
     """
-    costs: dict[str, list[float]] = {"pass": [], "none": [], "static": [], "embedding": []}
+    rounds: dict[str, list[float]] = {}
     fresh = bench.work / "state-full"
     for _ in range(max(3, bench.rounds)):
-        costs["pass"].append(nothing(bench))
+        found = {"pass_cpu": nothing(bench)}
         for tier in ("none", "static"):
             shutil.rmtree(fresh, ignore_errors=True)
             ran = clawmark(bench, tier, ["index", "--json"], fresh, [bench.python, "-c", TIMED])
-            costs[tier].append(ran.cpu)
-        costs["embedding"].append(float(ran.err))
+            spent = json.loads(ran.err)
+            found[f"{tier}_cpu"] = ran.cpu
+            found[f"{tier}_recording_cpu"] = spent["record"]
+        found["embedding_cpu"] = spent["embed_texts"]
+        found["keywords_cpu"] = found["none_cpu"] - found["none_recording_cpu"]
+        found["whole_written_cpu"] = found["static_cpu"] - found["embedding_cpu"]
+        found["written_cpu"] = found["whole_written_cpu"] - found["static_recording_cpu"]
+        for what, cpu in found.items():
+            rounds.setdefault(what, []).append(cpu)
     shutil.rmtree(fresh, ignore_errors=True)
-    written = [
-        static - embedding
-        for static, embedding in zip(costs["static"], costs["embedding"], strict=True)
-    ]
+    least = {what: min(costs) for what, costs in rounds.items()}
     return {
         "chunks": number(json.loads(ran.out), "chunks"),
-        "pass_cpu": min(costs["pass"]),
-        "keywords_cpu": min(costs["none"]),
-        "written_cpu": min(written),
-        "rounds": {
-            "pass_cpu": costs["pass"],
-            "keywords_cpu": costs["none"],
-            "static_cpu": costs["static"],
-            "embedding_cpu": costs["embedding"],
-            "written_cpu": written,
-        },
+        "pass_cpu": least["pass_cpu"],
+        "keywords_cpu": least["keywords_cpu"],
+        "written_cpu": least["written_cpu"],
+        "recording_cpu": least["none_recording_cpu"],
+        "whole_keywords_cpu": least["none_cpu"],
+        "whole_written_cpu": least["whole_written_cpu"],
+        "rounds": rounds,
     }
 
 
@@ -250,18 +259,24 @@ def cold(bench: Bench, tiers: list[str]) -> dict[str, Any]:
 
 def report(full: dict[str, Any], costs: dict[str, Any], tiers: list[str]) -> dict[str, Any]:
     base = costs["pass"]
-    rows = [
-        {
-            "what": "python -c pass",
-            "cpu_ms": round(base * 1000, 1),
-            "shown": [f"{base * 1000:.1f} ms", "", ""],
-        }
-    ]
+    rows = [plain_entry("python -c pass", base)]
     for what, cpu in (
-        ("full index without vectors, chunks/CPU s", full["keywords_cpu"]),
-        ("full index with static vectors, less their embedding, chunks/CPU s", full["written_cpu"]),
+        ("full index without vectors, less recording, chunks/CPU s", full["keywords_cpu"]),
+        (
+            "full index with static vectors, less recording and embedding, chunks/CPU s",
+            full["written_cpu"],
+        ),
     ):
         rows.append(entry(what, cpu, full["chunks"] / cpu, CHUNKS_PER_CPU_SECOND, at_least=True))
+    rows.append(plain_entry("recording the first version of the files", full["recording_cpu"]))
+    for what, cpu in (
+        ("full index without vectors, with recording, chunks/CPU s", full["whole_keywords_cpu"]),
+        (
+            "full index with static vectors, with recording, less embedding, chunks/CPU s",
+            full["whole_written_cpu"],
+        ),
+    ):
+        rows.append(plain_entry(what, cpu, full["chunks"] / cpu))
     for tier in tiers:
         cpu = costs[f"noop {tier}"]
         rows.append(entry(f"no-op index, {TIERS[tier]}", cpu, cpu / base, NOOP, at_least=False))
@@ -278,6 +293,14 @@ def rounded(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: rounded(one) for key, one in value.items()}
     return [round(one, 4) for one in value] if isinstance(value, list) else round(value, 4)
+
+
+def plain_entry(what: str, cpu: float, value: float | None = None) -> dict[str, Any]:
+    """A row without a floor."""
+    row = {"what": what, "cpu_ms": round(cpu * 1000, 1)}
+    if value is None:
+        return {**row, "shown": [f"{cpu * 1000:.1f} ms", "", ""]}
+    return {**row, "value": round(value, 2), "shown": [f"{value:,.0f}", "", ""]}
 
 
 def entry(what: str, cpu: float, value: float, floor: float, at_least: bool) -> dict[str, Any]:

@@ -369,18 +369,25 @@ class BuiltinBackend:
                 self._background.note_outcome(is_complete=is_complete)
         self.freshener.after_sync(report.due_files)
         if not scans or not self._is_recorded(scans[-1]):
-            self.record(report)
+            self.record(report, self._recent(scans))
         self.parts.metrics.count("syncs")
         degraded = report.degraded or self.parts.choice.degraded
         return report._replace(degraded=degraded, healed=healed)
 
-    def record(self, report: SyncReport) -> None:
-        """Record the files as a version after a sync, if they have changed; never raises."""
+    def _recent(self, scans: Sequence[Scan]) -> Scan | None:
+        """Return the last scan of a sync unless it is so old that other files may have changed."""
+        if not scans or self.parts.sync.now_ns() - scans[-1].taken_ns > LOOK_SECONDS * 1e9:
+            return None
+        return scans[-1]
+
+    def record(self, report: SyncReport, scan: Scan | None = None) -> None:
+        """Record the files as a version after a sync, if they have changed; never raises.
+
+        `scan` is what the sync saw, if that is recent and not yet recorded."""
         recorder = self._make_recorder() if self._make_recorder is not None else None
         if recorder is not None:
-            recorder.record_safely(
-                "sync", unlisted=[failure.path for failure in report.scan_failures]
-            )
+            unlisted = [failure.path for failure in report.scan_failures]
+            recorder.record_safely("sync", unlisted=unlisted, scan=scan)
 
     def note_change(self) -> None:
         """Record the files as a version in the background, soon; only where there is a worker."""

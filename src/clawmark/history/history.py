@@ -131,19 +131,20 @@ class History:
             if head is None or recorded.version != head.id:
                 recorded = NOTHING
             blobs, changed = dict[str, str](), list[FileState]()
-            states = dict[str, list[object]]()
+            states = dict[str, str]()
             for file in files:
-                *before, blob = recorded.files.get(file.path, (None,))
-                if before == state_of(file):
-                    blobs[file.path], states[file.path] = str(blob), [*before, blob]
-                else:
+                state = state_of(file)
+                blob = recorded.blobs.get(state)
+                if blob is None:
                     changed.append(file)
+                else:
+                    blobs[file.path] = states[state] = blob
             settled_before = int(self._clock() * 1e9) - GRAIN_NS
             kept = list(unlisted)
             for file, blob in _added(repository, changed, read, kept):
                 blobs[file.path] = blob
                 if file.mtime_ns < settled_before:
-                    states[file.path] = [*state_of(file), blob]
+                    states[state_of(file)] = blob
             if kept and head:
                 before_it = repository.files(head)
                 blobs = {

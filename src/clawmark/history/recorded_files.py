@@ -15,9 +15,9 @@ class RecordedFiles(NamedTuple):
 
     version: str
     """The id of the newest version after it; the states belong to no other one."""
-    files: dict[str, list[object]]
-    """Path → size, time and inode of a file, and its blob. A file that had changed a moment before
-    is left out, because it may change again without a new time."""
+    blobs: dict[str, str]
+    """`state_of` a file → its blob. A file that had changed a moment before is left out, because it
+    may change again without a new time."""
     limited: int = 0
     """When the retention was last applied, in seconds since 1970."""
 
@@ -25,9 +25,11 @@ class RecordedFiles(NamedTuple):
 NOTHING = RecordedFiles("", {})
 
 
-def state_of(file: FileState) -> list[object]:
-    """Return what is compared to notice a change."""
-    return [file.size, file.mtime_ns, file.inode]
+def state_of(file: FileState) -> str:
+    """Return what is compared to notice a change: path, size, time and inode.
+
+    A path has no "//", which separates states in the file."""
+    return f"{file.path}/{file.size}/{file.mtime_ns}/{file.inode}"
 
 
 def load(folder: str) -> RecordedFiles:
@@ -37,7 +39,7 @@ def load(folder: str) -> RecordedFiles:
     try:
         return RecordedFiles(
             version=str(values.get("version", "")),
-            files=_files(str(values.get("states", "")), str(values.get("blobs", ""))),
+            blobs=_blobs(str(values.get("states", "")), str(values.get("blobs", ""))),
             limited=limited if isinstance(limited, int) else 0,
         )
     except ValueError:
@@ -46,14 +48,12 @@ def load(folder: str) -> RecordedFiles:
 
 def save(folder: str, recorded: RecordedFiles) -> None:
     """Replace the states; call it with the lock of the history held."""
-    files = dict(
-        sorted((_entry(path, *state[:3]), state[3]) for path, state in recorded.files.items())
-    )
+    blobs = dict(sorted(recorded.blobs.items()))
     values = {
         "version": recorded.version,
         "limited": recorded.limited,
-        "states": "//".join(files),
-        "blobs": " ".join(map(str, files.values())),
+        "states": "//".join(blobs),
+        "blobs": " ".join(blobs.values()),
     }
     shared_json.save(_path(folder), values)
 
@@ -61,22 +61,13 @@ def save(folder: str, recorded: RecordedFiles) -> None:
 def is_recorded(folder: str, files: Iterable[FileState]) -> bool:
     """Whether every file is as it was at the last recording, and none is gone."""
     # Compared as one text: a sync that finds nothing to do need not read the states one by one.
-    states = sorted([_entry(path, size, time, inode) for path, _, size, time, inode, _ in files])
+    states = sorted(map(state_of, files))
     return _values(folder).get("states", "") == "//".join(states)
 
 
-def _entry(path: str, size: object, time: object, inode: object) -> str:
-    """Return the state of a file as it is saved; entries are separated by "//"."""
-    return f"{path}/{size}/{time}/{inode}"
-
-
-def _files(states: str, blobs: str) -> dict[str, list[object]]:
+def _blobs(states: str, blobs: str) -> dict[str, str]:
     """Read what `save` has written; ValueError if it is damaged."""
-    files = dict[str, list[object]]()
-    for entry, blob in zip(states.split("//") if states else (), blobs.split(), strict=True):
-        path, size, time, inode = entry.rsplit("/", 3)
-        files[path] = [int(size), int(time), int(inode), blob]
-    return files
+    return dict(zip(states.split("//") if states else (), blobs.split(), strict=True))
 
 
 def _values(folder: str) -> dict[str, object]:

@@ -229,20 +229,18 @@ class Repository:
 
     def _write_tree(self, files: Mapping[str, str]) -> ObjectID:
         """Store the folders of some files (path → blob) and return that of the root."""
-        folders: dict[bytes, Tree] = {b"": Tree()}
+        folders = {"": Tree()}
         for path, blob in files.items():
-            folder, _, name = os.fsencode(path).rpartition(b"/")
-            while folder not in folders:
-                folders[folder] = Tree()
-                folder = folder.rpartition(b"/")[0]
-            folder = os.fsencode(path).rpartition(b"/")[0]
-            folders[folder].add(name, FILE_MODE, ObjectID(blob.encode()))
-        for folder in sorted(folders, key=lambda one: one.count(b"/"), reverse=True):
+            folder, _, name = path.rpartition("/")
+            if folder not in folders:
+                _add_folders(folders, folder)
+            folders[folder].add(os.fsencode(name), FILE_MODE, ObjectID(blob.encode()))
+        for folder in sorted(folders, key=lambda one: one.count("/"), reverse=True):
             if folder:
-                above, _, name = folder.rpartition(b"/")
-                folders[above].add(name, FOLDER_MODE, folders[folder].id)
+                above, _, name = folder.rpartition("/")
+                folders[above].add(os.fsencode(name), FOLDER_MODE, folders[folder].id)
         self._add_missing(list(folders.values()))
-        return folders[b""].id
+        return folders[""].id
 
     def _new_commit(
         self, tree: ObjectID, parents: list[ObjectID], seconds: int, reason: str
@@ -400,3 +398,10 @@ def _abort_writes(error: OSError) -> None:
                 for _ in range(2):  # the first time closes the file and fails again
                     with contextlib.suppress(OSError):
                         value.abort()
+
+
+def _add_folders(folders: dict[str, Tree], folder: str) -> None:
+    """Add an empty tree for a folder and for those above it that have none."""
+    while folder not in folders:
+        folders[folder] = Tree()
+        folder = folder.rpartition("/")[0]

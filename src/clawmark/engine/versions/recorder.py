@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from clawmark.history.recorded_files import is_recorded
 from clawmark.model.errors import ClawmarkError, HistoryDamaged, reason_of
+from clawmark.model.values import Scan
 from clawmark.system.log_records import get_logger
 from clawmark.workspace import Workspace
 from clawmark.workspace.scan import scan_workspace
@@ -38,25 +39,40 @@ class VersionRecorder:
         self._folder = folder
         self._open_history = open_history
 
-    def record(self, reason: str, *, unlisted: Sequence[str] = (), wait: bool = False) -> bool:
+    def record(
+        self,
+        reason: str,
+        *,
+        unlisted: Sequence[str] = (),
+        wait: bool = False,
+        scan: Scan | None = None,
+    ) -> bool:
         """Add a version if the files changed since the last one; return whether one was added.
 
         `unlisted` are folders whose files are unknown now, besides those of the scan. With `wait`,
-        a recording of another process is waited for."""
-        scan = scan_workspace(self._workspace.root, ())
-        missing = [*unlisted, *(failure.path for failure in scan.failures)]
+        a recording of another process is waited for. `scan` is a recent scan of the workspace that
+        differs from the last version; without it, the disk is looked at."""
         exists = os.path.isdir(self._folder)
-        if is_recorded(self._folder, scan.files) if exists else not scan.files:
+        # An extra path may have images below memory/, which are not recorded.
+        if scan is None or self._workspace.extras():
+            scan = scan_workspace(self._workspace.root, ())
+            if exists and is_recorded(self._folder, scan.files):
+                return False
+        files = [file for file in scan.files if file.source == "memory"]
+        if not exists and not files:
             return False
+        missing = [*unlisted, *(failure.path for failure in scan.failures)]
         version = self._open_history().record(
-            scan.files, self._workspace.read_bytes, reason, wait=wait, unlisted=missing
+            files, self._workspace.read_bytes, reason, wait=wait, unlisted=missing
         )
         return version is not None
 
-    def record_safely(self, reason: str, *, unlisted: Sequence[str] = ()) -> None:
+    def record_safely(
+        self, reason: str, *, unlisted: Sequence[str] = (), scan: Scan | None = None
+    ) -> None:
         """Do the same without waiting; a failure is logged, and a damaged history is set aside."""
         try:
-            self.record(reason, unlisted=unlisted)
+            self.record(reason, unlisted=unlisted, scan=scan)
         except HistoryDamaged as error:
             self._note_failure()
             self._begin_again(error, reason)
