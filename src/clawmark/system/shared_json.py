@@ -40,14 +40,14 @@ def load(path: str) -> dict[str, object] | None:
 
     Raises ValueError if the file is damaged, and OSError like `open`."""
     try:
-        flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)
-        with open(open_private(path, flags), "rb") as file:
+        with open(open_private(path, os.O_RDONLY), "rb") as file:
             data = file.read(MOST_BYTES + 1)
     except FileNotFoundError:
         return None
     except OSError as error:
-        # A folder or a link in place of the file is damage; other errors say nothing about it.
-        if error.errno in (errno.EISDIR, errno.ELOOP):
+        # A folder, a link, a pipe or a socket in place of the file is damage; other errors say
+        # nothing about it.
+        if error.errno in (errno.EISDIR, errno.ELOOP, errno.EINVAL, errno.ENXIO):
             raise ValueError("not a file") from error
         raise
     if len(data) > MOST_BYTES:
