@@ -417,6 +417,7 @@ def test_http_serves_a_shared_session_by_default(place: Place) -> None:
 def test_shared_sessions_can_be_allowed_to_read(place: Place) -> None:
     settings = {"memorySearch": {"provider": "none"}, "memory": {"sharedSessions": ["channel"]}}
     (place.state / "clawmark.json").write_text(json.dumps(settings), encoding="utf-8")
+    place.run("index")
 
     async def work(server: HttpServer) -> None:
         async with over_http(server) as client:

@@ -22,6 +22,8 @@ from frame import Outcome
 
 MOST_A_SECOND = 0.5
 """Turns of the processor; a poll ten times a second would be ten."""
+SHORT_LOOKS = 4
+"""A busy machine can delay the end of the first index into a short look: then look again."""
 QUIET_WITHIN_SECONDS = 30.0
 HELLO = {
     "protocolVersion": "2025-06-18",
@@ -66,19 +68,33 @@ def run(work: Path, full: bool, seed: int) -> Outcome:
         pids = {"stdio": first, "http": second.pid, "http with a stream": third.pid}
         for pid in pids.values():
             wait_until_quiet(pid)
-        before = {name: used_by(pid) for name, pid in pids.items()}
-        time.sleep(seconds)
-        after = {name: used_by(pid) for name, pid in pids.items()}
-    for name, start in before.items():
-        turns, written = after[name].turns - start.turns, after[name].written - start.written
-        facts[f"{name}: turns"], facts[f"{name}: bytes written"] = turns, written
-        if turns > MOST_A_SECOND * seconds + 1 or written:
+        for _ in range(1 if full else SHORT_LOOKS):
+            used = used_within(seconds, pids)
+            if not any(is_busy(use, seconds) for use in used.values()):
+                break
+    for name, use in used.items():
+        facts[f"{name}: turns"], facts[f"{name}: bytes written"] = use
+        if is_busy(use, seconds):
             complaints.append(
-                f"{name}: {turns} turns and {written} bytes written in {seconds:.0f} s"
+                f"{name}: {use.turns} turns and {use.written} bytes written in {seconds:.0f} s"
             )
         else:
             passed += 1
     return Outcome(passed, len(complaints), dict(facts), tuple(complaints))
+
+
+def used_within(seconds: float, pids: dict[str, int]) -> dict[str, Used]:
+    before = {name: used_by(pid) for name, pid in pids.items()}
+    time.sleep(seconds)
+    after = {name: used_by(pid) for name, pid in pids.items()}
+    return {
+        name: Used(after[name].turns - start.turns, after[name].written - start.written)
+        for name, start in before.items()
+    }
+
+
+def is_busy(use: Used, seconds: float) -> bool:
+    return use.turns > MOST_A_SECOND * seconds + 1 or use.written > 0
 
 
 def wait_until_quiet(pid: int) -> None:

@@ -1,8 +1,8 @@
 """Record the workspace in a thread, a moment after the last change.
 
-Changes that follow each other quickly become one version. The thread starts with the first change
-and ends with the memory; what it had not recorded by then is recorded by the next sync, or by the
-next command that looks at the history."""
+Changes that follow each other quickly become one version. The thread starts with a change and ends
+when there is nothing left to record, or with the memory; what it had not recorded by then is
+recorded by the next sync, or by the next command that looks at the history."""
 
 from __future__ import annotations
 
@@ -57,8 +57,9 @@ class BackgroundRecorder:
         with self._state:
             self._is_closing = True
             self._state.notify_all()
-        if self._thread is not None and self._thread is not threading.current_thread():
-            self._thread.join()
+            thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join()
 
     def wait_for_recording(self, timeout: float) -> bool:
         """Wait until something was recorded; False after `timeout` seconds."""
@@ -73,13 +74,14 @@ class BackgroundRecorder:
                 self._state.notify_all()
 
     def _wait_for_quiet(self) -> bool:
-        """Wait until changes have stopped; False when it is time to end."""
+        """Wait until changes have stopped; False when there is nothing to record, or no time."""
         with self._state:
-            while not self._is_closing:
+            while self._first and not self._is_closing:
                 now = time.monotonic()
                 due = min(self._last + self._quiet, self._first + self._longest)
-                if self._first and due <= now:
+                if due <= now:
                     self._first = 0.0
                     return True
-                self._state.wait(due - now if self._first else None)
+                self._state.wait(due - now)
+            self._thread = None
         return False

@@ -39,3 +39,16 @@ def test_a_recorder_that_was_never_asked_starts_no_thread() -> None:
     recorder = BackgroundRecorder(lambda: None)
     assert threading.active_count() == before
     recorder.close()
+
+
+def test_the_thread_ends_when_nothing_is_left_and_starts_again() -> None:
+    before = threading.active_count()
+    calls = list[str]()
+    recorder = BackgroundRecorder(lambda: calls.append("recorded"), quiet=0.01, longest=60)
+    for times in (1, 2):
+        recorder.request()
+        pause = threading.Event()
+        while len(calls) < times or threading.active_count() > before:
+            pause.wait(0.01)
+    recorder.close()
+    assert calls == ["recorded", "recorded"]
