@@ -81,6 +81,23 @@ def test_files_are_private_under_every_umask(tmp_path: Path) -> None:
     index.close()
 
 
+def test_counts_are_kept_between_snapshots_until_something_is_written(index: SqliteStore) -> None:
+    put(index, "a.md", "one", "two")
+    with index.snapshot() as reader:
+        assert reader.count_chunks() == 2
+        first = reader.meta
+    with index.snapshot() as reader:
+        assert reader.meta is first
+    other = SqliteStore(index.path)
+    put(other, "b.md", "three")
+    other.close()
+    with index.snapshot() as reader:
+        assert reader.count_chunks() == 3
+    put(index, "c.md", "four")
+    with index.snapshot() as reader:
+        assert reader.count_chunks() == 4
+
+
 def test_using_an_ended_snapshot_is_an_error(index: SqliteStore) -> None:
     put(index, "a.md", "text")
     with index.snapshot() as reader:

@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from clawmark.model.errors import IndexStoreError
+from clawmark.store.similarity import dot_products
 from clawmark.store.sqlite.store import SqliteStore
+from clawmark.store.sqlite.vectors import blocks
 from clawmark.store.sqlite.vectors.vec0 import find_extension
 from clawmark.testing.vectors import (
     fill,
@@ -69,6 +71,29 @@ def test_another_engine_starts_from_the_cache(first: str, second: str, tmp_path:
         tables = reader.db.rows("SELECT name FROM sqlite_schema WHERE name LIKE 'chunks_vec_s_'")
         assert tables == ([(f"chunks_vec_s{space}",)] if second == "sqlite-vec" else [])
     new.close()
+
+
+@pytest.mark.parametrize("kept", [0, 16 * 300, 16 * 600])
+def test_codes_beyond_the_limit_are_read_from_the_database(
+    kept: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(blocks, "MOST_RESIDENT", kept)
+    store = SqliteStore(str(tmp_path / "index.sqlite"))
+    vectors = random_vectors(900, 16, seed=3)
+    by_key = dict(zip(fill(store, "a.md", vectors[:700], 16), vectors, strict=False))
+    assert ranking(store, vectors[5], 50) == nearest_of(by_key, vectors[5], 50)
+    by_key |= zip(fill(store, "b.md", vectors[700:], 16), vectors[700:], strict=True)
+    assert ranking(store, vectors[5], 50) == nearest_of(by_key, vectors[5], 50)
+    (resident,) = store._residents.values()
+    assert len(bytes(resident.codes)) <= kept
+    assert resident.kept < len(resident.heads)
+    store.close()
+
+
+def nearest_of(by_key: dict[int, bytes], query: bytes, limit: int) -> list[int]:
+    cosines = dot_products(query, list(by_key.values()))
+    order = sorted(zip(cosines, by_key, strict=True), key=lambda item: (-item[0], item[1]))
+    return [key for _, key in order[:limit]]
 
 
 def test_an_unknown_engine_is_named_in_the_error(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import apsw
@@ -87,6 +87,9 @@ class Database:
         self.extensions: set[str] = set()
         self._connection = connection
         self._seconds = seconds
+        self._version = -1
+        self.remembered: dict[str, Any] = {}
+        """What was read of the database since it last changed."""
         self._deadline = [float("inf")]
         if seconds is not None:
             deadline = self._deadline
@@ -103,6 +106,15 @@ class Database:
         except DRIVER_ERRORS as error:
             raise translate(error, self.path) from error
 
+    def begin(self) -> None:
+        """Begin a snapshot, and forget what was remembered if the database has changed since.
+
+        SQLite counts the changes by other connections; a reader's own makes none."""
+        self.rows("BEGIN")
+        version = self.rows("PRAGMA data_version")[0][0]
+        if version != self._version:
+            self._version, self.remembered = version, {}
+
     def many(self, sql: str, bindings: Iterable[Bindings]) -> list[Any]:
         """Run one statement for each of the bindings and return all rows."""
         self._start()
@@ -111,8 +123,9 @@ class Database:
         except DRIVER_ERRORS as error:
             raise translate(error, self.path) from error
 
-    def read_blobs(self, wanted: Sequence[tuple[int, memoryview]]) -> None:
-        """Fill buffers from the start of packed parts (row, buffer), without copying."""
+    def read_blobs(self, wanted: Sequence[tuple[int, memoryview]]) -> Iterator[memoryview]:
+        """Fill buffers from the start of packed parts (row, buffer), without copying, and yield
+        each one when it is filled; several parts may share a buffer."""
         if not wanted:
             return
         try:
@@ -123,6 +136,7 @@ class Database:
                     # Moving a handle to another row is five times as fast as opening one.
                     blob.reopen(row)
                     blob.read_into(into)
+                    yield into
         except DRIVER_ERRORS as error:
             raise translate(error, self.path) from error
 

@@ -46,6 +46,8 @@ class Meta:
         self._stored = dict(self._values)
         self._path = db.path
         self._spaces: dict[int, SpaceFacts] | None = None
+        self.counts: dict[str, int] = {}
+        """What snapshots with this state of the index have counted."""
 
     @property
     def index_id(self) -> str:
@@ -157,6 +159,14 @@ class Meta:
         if not isinstance(value, type(default)):
             raise IndexDamaged(f"{self._path} has unreadable facts under {key}.", hint=FIX_HINT)
         return value
+
+
+def read_meta(db: Database) -> Meta:
+    """Return the meta table of a snapshot; it is read again only if the database has changed."""
+    meta: Meta | None = db.remembered.get("meta")
+    if meta is None:
+        meta = db.remembered["meta"] = Meta(db)
+    return meta
 
 
 def _space(item: dict[str, Any]) -> SpaceFacts:

@@ -82,7 +82,6 @@ class SqliteSnapshot:
         self._engine: VectorIndex | None = None
         self._selection: Selection | None = None
         self._selected: frozenset[int] | None = None
-        self._chunk_count: int | None = None
         self._word_rows: int | None = None
 
     # --- facts ------------------------------------------------------------------------------------
@@ -133,13 +132,13 @@ class SqliteSnapshot:
 
     def _count_visible(self) -> int:
         """Count the visible chunks; filters do not apply."""
-        if self._chunk_count is None:
+        if "chunks" not in self.meta.counts:
             found = self.db.rows(
                 f"SELECT total(chunks) FROM files WHERE {self._visible()}",
                 (self.generation, self.generation),
             )
-            self._chunk_count = int(found[0][0])
-        return self._chunk_count
+            self.meta.counts["chunks"] = int(found[0][0])
+        return self.meta.counts["chunks"]
 
     def database_facts(self) -> dict[str, Any]:
         """Return what the driver says about the file, for `status`."""
@@ -223,7 +222,6 @@ class SqliteSnapshot:
             unsearched=self._unsearched_sources,
             meta=self.meta,
         )
-        narrowed._chunk_count = self._chunk_count
         # Imported late: most searches have no filters.
         from clawmark.store.sqlite import filtering
 

@@ -33,7 +33,7 @@ from clawmark.store.sqlite.db import (
     stamp_of,
 )
 from clawmark.store.sqlite.locks import WriteLock
-from clawmark.store.sqlite.meta import first_rows
+from clawmark.store.sqlite.meta import first_rows, read_meta
 from clawmark.store.sqlite.opening import open_writer
 from clawmark.store.sqlite.running import SyncRecord
 from clawmark.store.sqlite.snapshot import SqliteSnapshot
@@ -126,8 +126,8 @@ class SqliteStore:
         sign of damage."""
         db = self._take_reader(thorough)
         try:
-            db.rows("BEGIN")
-            snapshot = SqliteSnapshot(db, self._residents, self._unsearched)
+            db.begin()
+            snapshot = SqliteSnapshot(db, self._residents, self._unsearched, read_meta(db))
             try:
                 yield snapshot
             finally:

@@ -229,7 +229,7 @@ class SqliteTransaction(SqliteSnapshot):
         return super().state()
 
     def _count_visible(self) -> int:
-        self._chunk_count = None  # This transaction may have changed it.
+        self.meta.counts.clear()  # This transaction may have changed it.
         return super()._count_visible()
 
     def count_keywords(self, queries: Sequence[KeywordQuery]) -> KeywordCounts:

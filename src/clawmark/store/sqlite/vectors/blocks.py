@@ -2,12 +2,13 @@
 rescored in float32.
 
 A search loads the codes of a space once and keeps them; later searches read only changed blocks.
-Every code is scored. int8 loses nothing (the best 24 are among the best 40 with the shipped
+Blocks beyond `MOST_RESIDENT` are not kept: every search reads them from the database, one at a
+time. Every code is scored. int8 loses nothing (the best 24 are among the best 40 with the shipped
 models), while one bit per component with ten candidates per result lost up to 1 %.
 `bench/vectors.py` measures both, and a vec0 scan.
 
 Known limit: a space takes one byte per component in memory, 38 MB for 100,000 x 384, and 1.4 ms to
-scan that."""
+scan that; the part that is not kept takes about 2.5 times as long."""
 
 import math
 import mmap
@@ -33,20 +34,24 @@ from clawmark.store.sqlite.vectors.codes import (
 from clawmark.store.sqlite.vectors.packed import Head
 
 SPARE = 32
-"""How many candidates are considered beyond a quarter more than the requested results."""
+"""How many candidates are considered beyond twice the requested results."""
 DEVIATIONS = 6.0
 """Every candidate whose code is less than this far below the last result's is scored exactly."""
+MOST_RESIDENT = 128 * 1024 * 1024
+"""Bytes of codes of one space that are kept in memory between searches."""
 HUGE_FROM, HUGE_PAGE = 1 << 20, 1 << 21
 
 
 class Resident(NamedTuple):
-    """The codes of one space in memory: all blocks end to end."""
+    """What is kept of one space in memory: all blocks end to end."""
 
     revision: int
     heads: list[Head]
     keys: Buffer
     rows: Buffer
     codes: Buffer
+    kept: int
+    """How many blocks `codes` holds; the codes of the others are read by each search."""
 
 
 class BlockVectors:
@@ -90,15 +95,38 @@ class BlockVectors:
         self, facts: SpaceFacts, query: Vector, limit: int, is_hidden: Hidden
     ) -> list[tuple[int, float]]:
         resident = self._resident(facts)
-        return self._rescored(resident, query, _candidates(resident, query, limit, is_hidden))[
-            :limit
-        ]
+        if not len(resident.keys):
+            return []
+        code, scale = query_int8(query)
+        scores = self._scores(facts.space.id, resident, code)
+        places = _candidates(
+            resident, scores, (scale, scale_for(len(code))), len(code), limit, is_hidden
+        )
+        return self._rescored(resident, query, places)[:limit]
 
     def held(self, facts: SpaceFacts, among: frozenset[int] | None = None) -> dict[int, int]:
         return packed.held(self._db, facts.space.id, among)
 
     def drop_some(self, space: int) -> bool:
         return packed.drop_some(self._db, space)
+
+    def _scores(self, space: int, resident: Resident, code: bytes) -> Buffer:
+        """Return the score of every entry, also of those whose codes are not kept."""
+        kept = int8_scores(code, resident.codes) if resident.kept else memoryview(b"")
+        others = resident.heads[resident.kept :]
+        if not others:
+            return kept
+        dims = len(code)
+        buffer = memoryview(bytearray(max(head.used for head in others) * dims))
+        wanted = [
+            (packed.row_id(space, head.block, packed.PARTS["int8"]), buffer[: head.used * dims])
+            for head in others
+        ]
+        parts = [
+            bytes(int8_scores(code, matrix(codes, "b", dims)))
+            for codes in self._db.read_blobs(wanted)
+        ]
+        return memoryview(b"".join([bytes(kept), *parts])).cast("f")
 
     def _rescored(
         self, resident: Resident, query: Vector, places: Sequence[int]
@@ -137,47 +165,57 @@ class BlockVectors:
         heads = packed.heads(self._db, space)
         count = sum(head.used for head in heads)
         widths = {"keys": 8, "rows": 8, "int8": dims}
-        buffers = {part: roomy_buffer(count * width) for part, width in widths.items()}
+        kept = _kept(heads, dims)
+        counts = {"keys": count, "rows": count, "int8": sum(head.used for head in heads[:kept])}
+        buffers = {part: roomy_buffer(counts[part] * width) for part, width in widths.items()}
         sources = {"keys": old.keys, "rows": old.rows, "int8": old.codes} if old else {}
         places = _places(old.heads) if old else {}
+        coded = {head.block for head in old.heads[: old.kept]} if old else set()
         missing = []
         start = 0
-        for head in heads:
-            known = places.get((head.block, head.revision))
+        for number, head in enumerate(heads):
+            place = places.get((head.block, head.revision))
             for part, width in widths.items():
+                if part == "int8" and number >= kept:
+                    continue
+                known = place if part != "int8" or head.block in coded else None
                 into = buffers[part][start * width : (start + head.used) * width]
                 if known is None:
                     missing.append((packed.row_id(space, head.block, packed.PARTS[part]), into))
                 else:
                     into[:] = sources[part].cast("B")[known * width : (known + head.used) * width]
             start += head.used
-        self._db.read_blobs(missing)
-        codes = matrix(buffers["int8"], "b", dims) if count else memoryview(b"")
+        list(self._db.read_blobs(missing))
+        codes = matrix(buffers["int8"], "b", dims) if kept else memoryview(b"")
         return Resident(
             revision=facts.revision,
             heads=heads,
             keys=buffers["keys"].cast("q"),
             rows=buffers["rows"].cast("q"),
             codes=codes,
+            kept=kept,
         )
 
 
-def _candidates(resident: Resident, query: Vector, limit: int, is_hidden: Hidden) -> list[int]:
+def _candidates(
+    resident: Resident,
+    scores: Buffer,
+    scales: tuple[float, float],
+    dims: int,
+    limit: int,
+    is_hidden: Hidden,
+) -> list[int]:
     """Return the positions of the entries that may be among the best, without dead and hidden
-    ones."""
+    ones; `scales` are the steps per unit of the query's code and of the entries'."""
     count = len(resident.keys)
-    if not count:
-        return []
-    code, scale = query_int8(query)
-    scores = int8_scores(code, resident.codes)
-    row_scale = scale_for(len(code))
+    scale, row_scale = scales
     # Rounding lengthens a vector by at most half a step per component, so no score exceeds this.
-    slack = 0.5 * math.sqrt(len(code))
+    slack = 0.5 * math.sqrt(dims)
     top = (scale + slack) * (row_scale + slack)
     # The rounding error is uniform, up to half a step: a deviation of 1/sqrt(12), on both sides of
     # the product.
     doubt = DEVIATIONS * math.hypot(scale, row_scale) / math.sqrt(12.0)
-    wanted = limit + limit // 4 + SPARE
+    wanted = 2 * limit + SPARE
     while True:
         places = sorted(best_positions(scores, top, wanted), key=scores.__getitem__, reverse=True)
         del places[wanted:]
@@ -204,6 +242,16 @@ def roomy_buffer(size: int) -> memoryview:
                 room.madvise(advice)
             return memoryview(room)[:size]
     return memoryview(bytearray(size))
+
+
+def _kept(heads: Sequence[Head], dims: int) -> int:
+    """Return how many blocks are kept in memory, from the first one on."""
+    size = 0
+    for number, head in enumerate(heads):
+        size += head.used * dims
+        if size > MOST_RESIDENT:
+            return number
+    return len(heads)
 
 
 def _places(heads: Sequence[Head]) -> dict[tuple[int, int], int]:

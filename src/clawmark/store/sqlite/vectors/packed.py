@@ -54,7 +54,7 @@ def heads(db: Database, space: int) -> list[Head]:
 def read_part(db: Database, space: int, head: Head, part: str, width: int) -> bytes:
     """Return the written entries of one part."""
     buffer = bytearray(head.used * width)
-    db.read_blobs([(row_id(space, head.block, PARTS[part]), memoryview(buffer))])
+    list(db.read_blobs([(row_id(space, head.block, PARTS[part]), memoryview(buffer))]))
     return bytes(buffer)
 
 
