@@ -28,6 +28,7 @@ def join_neighbours(
 ) -> tuple[list[Passage], dict[int, str]]:
     """Return the passages to show, in order, and why each other candidate is not shown."""
     passages: list[Passage] = []
+    of_path: dict[str, list[int]] = {}
     dropped: dict[int, str] = {}
     for candidate in candidates:
         key = candidate.row.key
@@ -37,9 +38,8 @@ def join_neighbours(
         if candidate.score <= 0.0:
             dropped[key] = "no leg found it"
             continue
-        place = next(
-            (n for n, passage in enumerate(passages) if _overlaps(passage, candidate)), None
-        )
+        here = of_path.get(candidate.row.path, ())
+        place = next((n for n in here if _overlaps(passages[n], candidate)), None)
         if place is not None:
             if len(passages[place].keys) < MOST_CHUNKS:
                 passages[place] = _join(passages[place], candidate)
@@ -47,6 +47,7 @@ def join_neighbours(
             else:
                 dropped[key] = f"lies in hit {place + 1}"
         elif len(passages) < max_results:
+            of_path.setdefault(candidate.row.path, []).append(len(passages))
             passages.append(_passage(candidate))
         else:
             dropped[key] = f"after the first {max_results}"
@@ -65,12 +66,9 @@ def _passage(candidate: Candidate) -> Passage:
 
 
 def _overlaps(passage: Passage, candidate: Candidate) -> bool:
+    """Return whether a candidate of the same file shares lines with a passage."""
     row = candidate.row
-    return (
-        passage.best.row.path == row.path
-        and row.start_line <= passage.end_line
-        and row.end_line >= passage.start_line
-    )
+    return row.start_line <= passage.end_line and row.end_line >= passage.start_line
 
 
 def _join(passage: Passage, candidate: Candidate) -> Passage:

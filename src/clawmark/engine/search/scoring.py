@@ -292,6 +292,8 @@ def raise_exact(candidates: Sequence[Candidate], rare: int, first: int = 3) -> l
 
     Other passages keep their order. If there are more than three such passages, the best three come
     first."""
+    if not rare:
+        return list(candidates)
     bits = [number for number in range(rare.bit_length()) if rare >> number & 1]
     best = {
         next((at for at, one in enumerate(candidates) if one.mask >> number & 1), -1)

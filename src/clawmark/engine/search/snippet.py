@@ -6,7 +6,7 @@ little on its neighbours. Every hit shows its best piece; the rest of the budget
 pieces of all."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from clawmark.model.values import Term
@@ -93,9 +93,17 @@ def pick_evidence(
     if sum(len(passage.text) for passage in passages) <= budget:
         return [_snippet(passage, [(0, len(passage.text))]) for passage in passages]
     pieces = [_joined(_pieces(passage.text), len(passage.text)) for passage in passages]
-    worth = [
-        _worth(passage, parts, spotter, nearness)
+    texts = [
+        [passage.text[start:end] for start, end in parts]
         for passage, parts in zip(passages, pieces, strict=True)
+    ]
+    near = dict[str, float]()
+    if nearness is not None:
+        every = [part for parts in texts for part in parts if part.strip()]
+        near = dict(zip(every, nearness(every), strict=True))
+    worth = [
+        _worth(passage.score, parts, spotter, near)
+        for passage, parts in zip(passages, texts, strict=True)
     ]
     chosen = _choose(pieces, worth, budget)
     return [
@@ -105,17 +113,17 @@ def pick_evidence(
 
 
 def _worth(
-    passage: Shown, pieces: Sequence[tuple[int, int]], spotter: Spotter, nearness: Nearness | None
+    score: float, parts: Sequence[str], spotter: Spotter, near: Mapping[str, float]
 ) -> list[float]:
-    parts = [passage.text[start:end] for start, end in pieces]
-    near = nearness(parts) if nearness else [0.0] * len(parts)
+    """Return what showing each piece of a passage is worth; `near` has how similar it is to the
+    query in meaning."""
     own = [
-        spotter.weight(part) + max(0.0, close) if part.strip() else 0.0
-        for part, close in zip(parts, near, strict=True)
+        spotter.weight(part) + max(0.0, near.get(part, 0.0)) if part.strip() else 0.0
+        for part in parts
     ]
     around = [0.0, *own, 0.0]
     return [
-        HIT * passage.score + value + NEIGHBOURS * (around[number] + around[number + 2]) / 2
+        HIT * score + value + NEIGHBOURS * (around[number] + around[number + 2]) / 2
         if parts[number].strip()
         else -1.0
         for number, value in enumerate(own)

@@ -11,7 +11,7 @@ hit has its whole evidence; only candidates behind the last hit may lack that of
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from clawmark.engine.search.neighbours import join_neighbours
 from clawmark.engine.search.scoring import BIAS, MOST_VECTOR, Candidate, confidence, ranked
@@ -41,25 +41,22 @@ def weigh_statements(
 
     `judge_all` judges the lines of every candidate, for a caller that changes the order or the
     scores afterwards."""
-    said = {one.row.key: find_statements(without_note_header(one.row.text)) for one in candidates}
-    waiting = ranked(
-        [
-            _with_statements(query, one, said[one.row.key], spotter, nearness, bias)
-            for one in candidates
-        ]
-    )
+    said: dict[int, Statements] = {}
+    waiting = []
+    for one in candidates:
+        text = without_note_header(one.row.text)
+        found = said[one.row.key] = find_statements(text)
+        if found.share < 1.0 or found.by_user or len(text) < len(one.row.text):
+            share = found.share * len(text) / len(one.row.text)
+            one = _with_statements(query, one, found._replace(share=share), spotter, nearness, bias)
+        waiting.append(one)
+    waiting = ranked(waiting)
     if nearness is None:
         return waiting
     batch = len(waiting) if judge_all else math.ceil(BATCH * query.max_results)
     judged: dict[int, Candidate] = {}
     while waiting:
-        for one in waiting[:batch]:
-            key = one.row.key
-            if judge_all or one.is_exact or _can_reach_threshold(query, one, bias):
-                one = _scored(
-                    query, one._replace(line=_best(nearness, _lines(said[key].text, spotter))), bias
-                )
-            judged[key] = one
+        judged |= _with_lines(query, waiting[:batch], said, spotter, nearness, bias, judge_all)
         waiting = waiting[batch:]
         order = ranked([*judged.values(), *waiting])
         passages, _ = join_neighbours(order[: len(judged)], query.max_results, query.min_score)
@@ -68,6 +65,32 @@ def weigh_statements(
         ):
             return order
     return ranked(list(judged.values()))
+
+
+def _with_lines(
+    query: Query,
+    candidates: Sequence[Candidate],
+    said: Mapping[int, Statements],
+    spotter: Spotter,
+    nearness: Nearness,
+    bias: float,
+    judge_all: bool,
+) -> dict[int, Candidate]:
+    """Return the candidates by key, with the evidence of their best line where it can matter; the
+    lines of all of them are embedded at once."""
+    lines = {
+        one.row.key: _lines(said[one.row.key].text, spotter)
+        for one in candidates
+        if judge_all or one.is_exact or _can_reach_threshold(query, one, bias)
+    }
+    near = iter(nearness([line for some in lines.values() for line in some]))
+    best = {key: max([next(near) for _ in some], default=0.0) for key, some in lines.items()}
+    return {
+        one.row.key: _scored(query, one._replace(line=best[one.row.key]), bias)
+        if one.row.key in best
+        else one
+        for one in candidates
+    }
 
 
 def _with_statements(
@@ -80,10 +103,7 @@ def _with_statements(
 ) -> Candidate:
     """Reduce the vector by how little the candidate states, and add the evidence of the user's
     statements."""
-    text = candidate.row.text
-    share = said.share * len(without_note_header(text)) / len(text) if text else 1.0
-    if share == 1.0 and not said.by_user:
-        return candidate
+    text, share = candidate.row.text, said.share
     if share < 1.0:
         # The words of questions and of the header of a session note are not in the text evidence,
         # but the vector was made of the whole passage.

@@ -77,10 +77,11 @@ def is_dialogue(text: str) -> bool:
     Text without a question or a user is never a dialogue.
     """
     if "?" not in text:
-        lowered = text.lower()
         asks = not text.isascii() and any(mark in text for mark in _QUESTION_ENDS)
-        if not asks and not any(name in lowered for name in USERS):
-            return False
+        if not asks:
+            lowered = text.lower()
+            if not any(name in lowered for name in USERS):
+                return False
     labels = re.finditer(_LABEL, text, re.MULTILINE)
     first = next(labels, None)
     if first is None:
