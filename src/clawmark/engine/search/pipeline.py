@@ -45,6 +45,7 @@ from clawmark.engine.search.snippet import (
     Spotter,
     make_spotter,
     pick_evidence,
+    pieces_to_show,
 )
 from clawmark.engine.search.statements import Nearness, weigh_statements
 from clawmark.engine.search.time_preference import may_name_time, prefer_times
@@ -220,7 +221,12 @@ def _hits(
     query: Query, passages: Sequence[Passage], spotter: Spotter, nearness: Nearness | None
 ) -> tuple[Hit, ...]:
     shown = [Shown(passage.text, passage.start_line, passage.best.score) for passage in passages]
-    snippets = pick_evidence(shown, spotter, nearness, LIMIT * query.max_results)
+    if nearness is not None and not spotter.needles:
+        # Without words, the meaning of every line decides. Otherwise the lines that were compared
+        # with the query for the ranking are enough.
+        nearness([piece for one in shown for piece in pieces_to_show(one.text)])
+    near = nearness.known if nearness is not None else {}
+    snippets = pick_evidence(shown, spotter, near, LIMIT * query.max_results)
     return tuple(
         _hit(passage, snippet) for passage, snippet in zip(passages, snippets, strict=True)
     )
@@ -257,8 +263,8 @@ def _spotter(words: KeywordLeg) -> Spotter:
 
 
 def _nearness(scout: Embedder | None, text: str, snapshot: "SearchSnapshot") -> Nearness | None:
-    """Return a function that compares lines with the query, using an embedder that takes
-    microseconds per line."""
+    """Return what compares lines with the query, using an embedder that takes microseconds per
+    line."""
     if scout is None or not scout.covers(text):
         return None
     try:
@@ -270,18 +276,7 @@ def _nearness(scout: Embedder | None, text: str, snapshot: "SearchSnapshot") -> 
     evidence = evidence_scale(
         *noise_of_query(noise, query, scout.traits.floor, scout.traits.ceiling)
     )
-    known: dict[str, float] = {}
-    embed = getattr(scout, "embed_lines", scout.embed_texts)
-    # Imported late: most searches do not need it.
-    from clawmark.store.similarity import cosines
-
-    def nearness(parts: Sequence[str]) -> list[float]:
-        new = [part for part in dict.fromkeys(parts) if part not in known]
-        for part, cosine in zip(new, cosines(query, embed(new)), strict=True):
-            known[part] = evidence(cosine)
-        return [known[part] for part in parts]
-
-    return nearness
+    return Nearness(query, getattr(scout, "embed_lines", scout.embed_texts), evidence)
 
 
 def _named_times(query: Query) -> Sequence[tuple[str, str]]:

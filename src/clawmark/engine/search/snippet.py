@@ -6,7 +6,7 @@ little on its neighbours. Every hit shows its best piece; the rest of the budget
 pieces of all."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from clawmark.model.values import Term
@@ -25,8 +25,6 @@ _SENTENCE_END = r"(?<=[.!?…])[\"')\]]*\s+|(?<=[。！？])"
 _ASCII_SENTENCE_END = r"(?<=[.!?])[\"')\]]*\s+"
 
 _MARKS = dict.fromkeys(map(ord, "\n\t.,;:!?()[]{}<>\"'`*_-/#|=+~&%$@^\\"), " ")
-
-Nearness = Callable[[Sequence[str]], Sequence[float]]
 
 
 class Shown(NamedTuple):
@@ -86,24 +84,16 @@ def _folded(text: str) -> str:
 
 
 def pick_evidence(
-    passages: Sequence[Shown], spotter: Spotter, nearness: Nearness | None, budget: int
+    passages: Sequence[Shown], spotter: Spotter, near: Mapping[str, float], budget: int
 ) -> list[Snippet]:
     """Return the snippet of each passage; together at most `budget` characters, without
-    ellipses."""
+    ellipses. `near` has how similar in meaning lines are to the query, as far as that is known."""
     if sum(len(passage.text) for passage in passages) <= budget:
         return [_snippet(passage, [(0, len(passage.text))]) for passage in passages]
     pieces = [_joined(_pieces(passage.text), len(passage.text)) for passage in passages]
-    texts = [
-        [passage.text[start:end] for start, end in parts]
-        for passage, parts in zip(passages, pieces, strict=True)
-    ]
-    near = dict[str, float]()
-    if nearness is not None:
-        every = [part for parts in texts for part in parts if part.strip()]
-        near = dict(zip(every, nearness(every), strict=True))
     worth = [
-        _worth(passage.score, parts, spotter, near)
-        for passage, parts in zip(passages, texts, strict=True)
+        _worth(passage, parts, spotter, near)
+        for passage, parts in zip(passages, pieces, strict=True)
     ]
     chosen = _choose(pieces, worth, budget)
     return [
@@ -112,18 +102,26 @@ def pick_evidence(
     ]
 
 
+def pieces_to_show(text: str) -> list[str]:
+    """Return the parts of a passage of which a snippet shows some, without blank ones."""
+    pieces = [text[start:end] for start, end in _joined(_pieces(text), len(text))]
+    return [piece for piece in pieces if piece.strip()]
+
+
 def _worth(
-    score: float, parts: Sequence[str], spotter: Spotter, near: Mapping[str, float]
+    passage: Shown,
+    pieces: Sequence[tuple[int, int]],
+    spotter: Spotter,
+    near: Mapping[str, float],
 ) -> list[float]:
-    """Return what showing each piece of a passage is worth; `near` has how similar it is to the
-    query in meaning."""
+    parts = [passage.text[start:end] for start, end in pieces]
     own = [
         spotter.weight(part) + max(0.0, near.get(part, 0.0)) if part.strip() else 0.0
         for part in parts
     ]
     around = [0.0, *own, 0.0]
     return [
-        HIT * score + value + NEIGHBOURS * (around[number] + around[number + 2]) / 2
+        HIT * passage.score + value + NEIGHBOURS * (around[number] + around[number + 2]) / 2
         if parts[number].strip()
         else -1.0
         for number, value in enumerate(own)

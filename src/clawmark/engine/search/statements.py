@@ -16,16 +16,37 @@ from collections.abc import Callable, Mapping, Sequence
 from clawmark.engine.search.neighbours import join_neighbours
 from clawmark.engine.search.scoring import BIAS, MOST_VECTOR, Candidate, confidence, ranked
 from clawmark.engine.search.snippet import Spotter, pieces_of
-from clawmark.model.values import Query
+from clawmark.model.values import Query, Vector
 from clawmark.text.transcripts.dialogue import Statements, find_statements, without_note_header
-
-Nearness = Callable[[Sequence[str]], Sequence[float]]
-"""How similar texts are to the query in meaning, as vector evidence."""
 
 BATCH = 1.5
 """How many candidates per requested result have their lines judged at a time."""
 MOST_LINES = 5
 SHORTEST_LINE = 12
+
+
+class Nearness:
+    """Compares lines with the query in meaning, each line once."""
+
+    def __init__(
+        self,
+        query: Vector,
+        embed: Callable[[Sequence[str]], Sequence[Vector]],
+        evidence: Callable[[float], float],
+    ) -> None:
+        """`evidence` turns a cosine into vector evidence."""
+        self._query, self._embed, self._evidence = query, embed, evidence
+        self.known: dict[str, float] = {}
+        """The vector evidence of every line compared so far."""
+
+    def __call__(self, lines: Sequence[str]) -> list[float]:
+        # Imported late: a search by keywords does not need it.
+        from clawmark.store.similarity import cosines
+
+        new = [line for line in dict.fromkeys(lines) if line not in self.known]
+        for line, cosine in zip(new, cosines(self._query, self._embed(new)), strict=True):
+            self.known[line] = self._evidence(cosine)
+        return [self.known[line] for line in lines]
 
 
 def weigh_statements(

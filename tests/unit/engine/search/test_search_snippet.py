@@ -19,6 +19,7 @@ from clawmark.engine.search.snippet import (
     make_spotter,
     pick_evidence,
     pieces_of,
+    pieces_to_show,
 )
 from clawmark.model.values import Term
 
@@ -30,7 +31,7 @@ def spotter(*words: str) -> Spotter:
 
 
 def shown(text: str, *words: str, start: int = 1, budget: int = LIMIT) -> Snippet:
-    (snippet,) = pick_evidence([Shown(text, start, 0.5)], spotter(*words), None, budget)
+    (snippet,) = pick_evidence([Shown(text, start, 0.5)], spotter(*words), {}, budget)
     return snippet
 
 
@@ -60,7 +61,7 @@ def test_the_line_with_the_words_that_were_asked_for_is_shown() -> None:
 def test_a_rare_term_outweighs_a_common_one() -> None:
     text = f"- line line line\n{FILLER}\n- the zebra crossing\n{FILLER}"
     weighted = make_spotter([Term("line", "line"), Term("zebra", "zebra")], [0.01, 0.99])
-    (snippet,) = pick_evidence([Shown(text, 1, 0.5)], weighted, None, 60)
+    (snippet,) = pick_evidence([Shown(text, 1, 0.5)], weighted, {}, 60)
     assert "zebra" in snippet.text
 
 
@@ -79,7 +80,7 @@ def test_nearness_in_meaning_decides_where_no_word_matches() -> None:
     (near,) = pick_evidence(
         [passage],
         spotter("database"),
-        lambda parts: [float("Postgres" in part) for part in parts],
+        {"- invoices moved to Postgres": 1.0},
         60,
     )
     assert "Postgres" in near.text
@@ -102,16 +103,11 @@ class CountingSpotter(Spotter):
     [(1_000, MAX_PIECES + 1), (2_500, MAX_PIECES + 1), (100_000, 100_000 * 4 // 120)],
 )
 def test_the_work_on_a_passage_of_many_short_lines_is_bounded(lines: int, most: int) -> None:
-    counting, compared = CountingSpotter(spotter("a")), list[int]()
-
-    def nearness(parts: Sequence[str]) -> list[float]:
-        compared.append(len(parts))
-        return [0.0] * len(parts)
-
+    counting = CountingSpotter(spotter("a"))
     text = "b\n" * lines + "a\n" + "b\n" * lines
-    (snippet,) = pick_evidence([Shown(text, 1, 0.5)], counting, nearness, LIMIT)
+    (snippet,) = pick_evidence([Shown(text, 1, 0.5)], counting, {}, LIMIT)
     assert any(start <= lines + 1 <= end for start, end in snippet.ranges)
-    assert sum(compared) <= most
+    assert len(pieces_to_show(text)) <= most
     assert counting.asked <= most
 
 
@@ -142,7 +138,7 @@ def test_a_long_line_is_shown_in_sentences() -> None:
 
 def test_one_budget_is_shared_and_the_better_hit_gets_more_of_it() -> None:
     passages = [Shown(FILLER, 1, 0.9), Shown(FILLER, 1, 0.4)]
-    better, worse = pick_evidence(passages, spotter("heron"), None, 1400)
+    better, worse = pick_evidence(passages, spotter("heron"), {}, 1400)
     assert len(better.text) > len(worse.text) > 0
     assert characters([better, worse]) <= 1400
 
@@ -150,7 +146,7 @@ def test_one_budget_is_shared_and_the_better_hit_gets_more_of_it() -> None:
 def test_a_hit_with_the_answer_gets_room_that_other_hits_do_not_need() -> None:
     lines = "\n".join(f"- the heron was seen at the lake, day {n}" for n in range(30))
     long, short = pick_evidence(
-        [Shown(lines, 1, 0.5), Shown("- the heron", 1, 0.5)], spotter("heron"), None, 2 * LIMIT
+        [Shown(lines, 1, 0.5), Shown("- the heron", 1, 0.5)], spotter("heron"), {}, 2 * LIMIT
     )
     assert len(long.text) > LIMIT
     assert short.text == "- the heron"
@@ -162,14 +158,14 @@ def test_a_passage_that_begins_with_a_blank_line_shows_a_line_with_text() -> Non
         "leaves of the budget, so it needs a share."
     )
     passages = [Shown(FILLER, 1, 0.9), Shown(f"\n\n{line}\n{FILLER}", 1, 0.2)]
-    _, snippet = pick_evidence(passages, spotter("heron"), None, 900)
+    _, snippet = pick_evidence(passages, spotter("heron"), {}, 900)
     assert snippet.text.startswith(line)
     assert snippet.ranges[0][0] == 3
 
 
 def test_a_blank_passage_shows_nothing() -> None:
     assert shown(" \n\n ", "heron", start=4) == ("", ((4, 4),))
-    assert pick_evidence([], spotter("heron"), None, LIMIT) == []
+    assert pick_evidence([], spotter("heron"), {}, LIMIT) == []
 
 
 def test_pieces_are_lines_and_the_sentences_of_long_lines() -> None:
@@ -205,8 +201,9 @@ def test_snippets_stand_in_exactly_their_lines_within_the_budget(
 ) -> None:
     passages = [Shown(*case) for case in cases]
     budget = LIMIT * len(passages) // 2
-    nearness = (lambda parts: [part.count("a") - 1.0 for part in parts]) if has_nearness else None
-    snippets = pick_evidence(passages, spotter("a", "b", "你"), nearness, budget)
+    pieces = [piece for one in passages for piece in pieces_to_show(one.text)]
+    near = {piece: piece.count("a") - 1.0 for piece in pieces if has_nearness}
+    snippets = pick_evidence(passages, spotter("a", "b", "你"), near, budget)
     assert len(snippets) == len(passages)
     for passage, snippet in zip(passages, snippets, strict=True):
         lines = passage.text.split("\n")
