@@ -196,6 +196,7 @@ class BuiltinBackend:
             or self.parts.choice.degraded
             or known.unlisted
             or known.outdated
+            or known.unfinished
             or (refusal_of(self.parts.embedders) if due_vectors else None)
         )
 

@@ -155,9 +155,14 @@ class Freshener:
         )
         lag = self._lag(snapshot.reader)
         match freshening.plan_freshening(
-            plan, makes_vectors=lag.makes_vectors, since_ns=since_ns, worker=self._worker()
+            plan,
+            makes_vectors=lag.makes_vectors,
+            since_ns=since_ns,
+            worker=self._worker(),
+            look_seconds=made.seconds,
         ):
             case freshening.UpToDate():
+                self._update(unfinished=None)
                 self._hand_over(lag.sync_reason)
                 return _freshness(0, "no file has changed", began)
             case freshening.LeaveToWorker():
@@ -167,6 +172,7 @@ class Freshener:
                 check_cancelled()
                 snapshot.release()
                 freshness = self._index(limits, (scan, plan), snapshot, began)
+        self._note_unfinished(len(scan.files), freshness.due_files or 0)
         with self._updating:
             if self.known.look is made:
                 indexed = made._replace(due=freshness.due_files or 0)
@@ -176,6 +182,16 @@ class Freshener:
             snapshot.release()
             return freshness._replace(due_files=self.look_at_disk(snapshot.reader)[0].due)
         return freshness
+
+    def _note_unfinished(self, files: int, due: int) -> None:
+        """Note whether most of the files wait for being indexed for the first time."""
+        unfinished = freshening.unfinished_index(
+            due,
+            max(files - due, 0),
+            has_worker=self._background() is not None,
+            left_before=self.known.unfinished is not None,
+        )
+        self._update(unfinished=unfinished)
 
     def _index(
         self,

@@ -12,6 +12,10 @@ from clawmark.model.values import Degraded, Mark, ScanFailure, SyncPlan
 # A search may spend this long on indexing; the first one of a memory may take longer.
 FRESHEN_SECONDS = 1.5
 FIRST_FRESHEN_SECONDS = 10.0
+# The first search of a memory with more files than this answers from the newest ones, within about
+# a second: looking at the disk and indexing take this long, and indexing at least a part of it.
+LARGE_MEMORY_FILES = 2000
+FIRST_ANSWER_SECONDS, FIRST_INDEXING_SECONDS = 0.8, 0.2
 # While the worker of this process runs a sync, a search only adds what cannot wait.
 BESIDE_WORKER_SECONDS = 0.25
 # Above this many due files, the worker that is indexing does all of it, except for files that
@@ -74,6 +78,8 @@ class Known(NamedTuple):
     """Which folders could not be listed."""
     outdated: Degraded | None = None
     """Set when the index needs a rebuild and no worker will start one."""
+    unfinished: Degraded | None = None
+    """Set while the files of a large memory are indexed for the first time."""
 
     def due_at(self, now: float) -> int | None:
         """Return the number of due files, or None when the last look is too old to say."""
@@ -149,12 +155,17 @@ class IndexNow(NamedTuple):
 
 
 def plan_freshening(
-    plan: SyncPlan, *, makes_vectors: bool, since_ns: int, worker: Worker | None
+    plan: SyncPlan,
+    *,
+    makes_vectors: bool,
+    since_ns: int,
+    worker: Worker | None,
+    look_seconds: float = 0.0,
 ) -> UpToDate | LeaveToWorker | IndexNow:
     """Decide what a search does about what its look found.
 
     `since_ns` is when the look before began; `makes_vectors` whether vectors are due that a search
-    makes itself.
+    makes itself; `look_seconds` how long the look took.
     """
     if not (plan.due or plan.recheck or makes_vectors):
         return UpToDate()
@@ -163,7 +174,11 @@ def plan_freshening(
     if is_much and not changed_since(plan, since_ns).due:
         return LeaveToWorker()
     is_first = not (plan.unchanged or plan.check or plan.recheck)
-    seconds = FIRST_FRESHEN_SECONDS if is_first and not worker.is_busy else FRESHEN_SECONDS
+    seconds = FRESHEN_SECONDS
+    if is_first and plan.due > LARGE_MEMORY_FILES:
+        seconds = max(FIRST_ANSWER_SECONDS - look_seconds, FIRST_INDEXING_SECONDS)
+    elif is_first and not worker.is_busy:
+        seconds = FIRST_FRESHEN_SECONDS
     return IndexNow(
         seconds=BESIDE_WORKER_SECONDS if worker.is_syncing else seconds,
         lock_timeout=OWN_LOCK_SECONDS if worker.is_busy else 0.0,
@@ -183,6 +198,24 @@ def after_sync(known: Known, due: int) -> Known:
     elif last is not None and last.by_sync:
         last = last._replace(due=due, by_sync=False)
     return known._replace(left_due=due, look=last)
+
+
+def unfinished_index(
+    due: int, indexed: int, *, has_worker: bool, left_before: bool
+) -> Degraded | None:
+    """Return the warning for every answer while a large memory is indexed for the first time.
+
+    It begins when more files are due than are indexed, and ends when few are (`left_before` is
+    whether the answer before had it)."""
+    if due <= MANY_FILES or not (left_before or due > indexed):
+        return None
+    return Degraded(
+        f"The index is being made: it has {indexed:,} files, the newest first, and {due:,} are not "
+        "indexed yet.",
+        "They are being indexed in the background."
+        if has_worker
+        else "`clawmark index` indexes the rest.",
+    )
 
 
 def unlisted_folders(failures: Sequence[ScanFailure]) -> Degraded | None:

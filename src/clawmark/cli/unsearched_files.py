@@ -68,8 +68,10 @@ def find_unsearched(
             left_out = (*AGENT_FILES, *ROOT_FILES, "memory")
             found = count_unsearched(folder, args, left_out=left_out)
         else:
-            known = {(state.device, state.inode) for state in workspace.scan().files}
-            found = count_unsearched(folder, args, known)
+            found = count_unsearched(folder, args)
+            if found is not None:  # some of them may be memory
+                known = {(state.device, state.inode) for state in workspace.scan().files}
+                found = count_unsearched(folder, args, known)
         if found is not None:
             return found
     return None

@@ -7,8 +7,11 @@ import pytest
 from clawmark.backends.freshening import (
     BESIDE_WORKER_SECONDS,
     EXPENSIVE_LOOK_SECONDS,
+    FIRST_ANSWER_SECONDS,
     FIRST_FRESHEN_SECONDS,
+    FIRST_INDEXING_SECONDS,
     FRESHEN_SECONDS,
+    LARGE_MEMORY_FILES,
     LOOK_SECONDS,
     MANY_FILES,
     NEVER,
@@ -25,9 +28,10 @@ from clawmark.backends.freshening import (
     after_sync,
     plan_freshening,
     plan_look,
+    unfinished_index,
     unlisted_folders,
 )
-from clawmark.model.values import FileState, ScanFailure, SyncPlan
+from clawmark.model.values import Degraded, FileState, ScanFailure, SyncPlan
 
 NOW = 1000.0
 BUSY = Worker(is_busy=True)
@@ -224,3 +228,36 @@ def test_an_answer_names_the_first_folder_that_cannot_be_listed_and_counts_the_o
     warning = unlisted_folders(failures)
     assert warning is not None
     assert warning.reason == "memory/a could not be listed: denied, and 1 more."
+
+
+# --- the first answer of a large memory -------------------------------------------------------
+
+
+def test_the_first_search_of_a_large_memory_has_about_a_second_with_its_look() -> None:
+    large = plan(LARGE_MEMORY_FILES + 1, unchanged=0)
+    for look_seconds in (0.0, 0.3, 5.0):
+        decision = plan_freshening(
+            large, makes_vectors=False, since_ns=0, worker=None, look_seconds=look_seconds
+        )
+        assert isinstance(decision, IndexNow)
+        expected = max(FIRST_INDEXING_SECONDS, FIRST_ANSWER_SECONDS - look_seconds)
+        assert decision.seconds == expected
+
+
+def test_a_large_index_that_is_being_made_is_reported_until_few_files_are_left() -> None:
+    def warning(due: int, indexed: int, before: bool) -> Degraded | None:
+        return unfinished_index(due, indexed, has_worker=False, left_before=before)
+
+    begun = warning(5000, 300, before=False)
+    assert begun is not None
+    assert begun.reason == (
+        "The index is being made: it has 300 files, the newest first, and 5,000 are not indexed "
+        "yet."
+    )
+    assert begun.fix == "`clawmark index` indexes the rest."
+    assert warning(1000, 4300, before=True) is not None
+    assert warning(1000, 4300, before=False) is None
+    assert warning(MANY_FILES, 0, before=True) is None
+    background = unfinished_index(5000, 300, has_worker=True, left_before=False)
+    assert background is not None
+    assert background.fix == "They are being indexed in the background."

@@ -20,6 +20,7 @@ from clawmark.model.values import (
     is_cited_below,
     is_in_workspace,
 )
+from clawmark.workspace.places import ROOT_FILES
 
 # A file changed this shortly before it was read may change again within the same clock tick, with
 # the same size and time.
@@ -63,6 +64,25 @@ def plan_sync(scan: Scan, indexed: Mapping[str, FileStat]) -> SyncPlan:
         kept=kept,
         was=tuple(map(indexed.__getitem__, delete)),
     )
+
+
+def newest_first(states: Sequence[FileState]) -> list[FileState]:
+    """Return files in the order in which they are indexed: MEMORY.md, then the notes named after a
+    day, newest first, then the others, last changed first."""
+    first: list[FileState] = []
+    days: list[tuple[str, FileState]] = []
+    others: list[FileState] = []
+    for state in states:
+        name = state.path[state.path.rfind("/") + 1 :]
+        if state.path in ROOT_FILES:
+            first.append(state)
+        elif name[4:5] == "-" == name[7:8] and name[:4].isdigit():
+            days.append((name, state))
+        else:
+            others.append(state)
+    days.sort(reverse=True)
+    others.sort(key=lambda state: state.mtime_ns, reverse=True)
+    return [*first, *(state for _, state in days), *others]
 
 
 def changed_since(plan: SyncPlan, moment_ns: int) -> SyncPlan:

@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING
 
 from clawmark.embed.base import Embedder
 from clawmark.engine.sync.outcome import TextReport, VectorReport, add_reports
-from clawmark.engine.sync.plan import changed_since, flag_lost_roots, plan_sync, roots_to_store
+from clawmark.engine.sync.plan import (
+    changed_since,
+    flag_lost_roots,
+    newest_first,
+    plan_sync,
+    roots_to_store,
+)
 from clawmark.engine.sync.scan import FEW_CHUNKS, SyncParts, SyncRequest, look
 from clawmark.engine.sync.time_left import with_time_left
 from clawmark.model.errors import EmbeddingError
@@ -26,6 +32,8 @@ if TYPE_CHECKING:
 # Files may change while a rebuild runs. After this many scans it is published, and the rest is left
 # to an ordinary sync.
 REBUILD_PASSES = 3
+MOST_NAMED = 10_000
+"""Above this many changed files, what the index has of all files is read, not of these alone."""
 MOST_RECORDED = 500
 """New files whose text a sync hands to `on_text`; more are a workspace that was there before."""
 
@@ -124,9 +132,10 @@ def _apply(
     # Imported late: a sync that finds nothing to do reads and cuts no text.
     from clawmark.engine.sync.text import CHUNKS_AT_ONCE, FEWEST_AT_ONCE, apply_text
 
+    plan = plan._replace(add=tuple(newest_first(plan.add)))
+    paths = [state.path for state in (*plan.add, *plan.check, *plan.recheck)]
     with parts.store.snapshot() as snapshot:
-        paths = [state.path for state in (*plan.add, *plan.check, *plan.recheck)]
-        answering = snapshot.files(paths)
+        answering = snapshot.files(paths if len(paths) <= MOST_NAMED else None)
         indexed = snapshot.files(which="rebuilt") if building else answering
         held = snapshot.count_chunks() if building else 0
     most = CHUNKS_AT_ONCE if request.seconds is None else CHUNKS_AT_ONCE // 2

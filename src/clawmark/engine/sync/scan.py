@@ -3,7 +3,9 @@
 Every search compares; only one that finds something due imports `run`, with the chunkers and the
 rest."""
 
-from collections.abc import Callable, Sequence
+import gc
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from clawmark.config.schema import Chunking, SessionDeltas
@@ -54,14 +56,28 @@ def look(parts: SyncParts, snapshot: Snapshot | None = None) -> tuple[Scan, Sync
     if snapshot is None:
         with parts.store.snapshot() as opened:
             return look(parts, opened)
-    stats = snapshot.stats()
-    scan = parts.workspace.scan()
-    plan = plan_sync(scan, stats)
-    if not plan.delete:
-        return scan, plan
-    # A disk that is not mounted looks like one that was emptied.
-    scan = flag_lost_roots(scan, snapshot.facts("roots"))
-    return scan, plan_sync(scan, stats)
+    with _garbage_collection_paused():
+        stats = snapshot.stats()
+        scan = parts.workspace.scan()
+        plan = plan_sync(scan, stats)
+        if not plan.delete:
+            return scan, plan
+        # A disk that is not mounted looks like one that was emptied.
+        scan = flag_lost_roots(scan, snapshot.facts("roots"))
+        return scan, plan_sync(scan, stats)
+
+
+@contextmanager
+def _garbage_collection_paused() -> Iterator[None]:
+    """Keep the garbage collector from going through the files that are being listed: a tenth of
+    the time of a look at 200,000 of them."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def look_ahead(parts: SyncParts, *, force: bool) -> tuple[Scan, SyncPlan]:

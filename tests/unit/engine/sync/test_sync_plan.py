@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clawmark.engine.sync.plan import GRAIN_NS, changed_since, plan_sync
+from clawmark.engine.sync.plan import GRAIN_NS, changed_since, newest_first, plan_sync
 from clawmark.model.values import FileStat, FileState, Scan, ScanFailure
 
 NOW = 1_000 * GRAIN_NS
@@ -88,3 +88,27 @@ def test_changes_since_a_moment_are_new_and_changed_files_and_deletions() -> Non
     part = changed_since(plan_sync(seen, indexed), 20)
     assert [s.path for s in (*part.add, *part.check)] == ["new.md", "changed.md"]
     assert part.delete == ("gone.md",)
+
+
+def test_memory_and_the_newest_days_are_indexed_first() -> None:
+    def file(path: str, mtime_ns: int = 0) -> FileState:
+        return FileState(path=path, source="memory", size=1, mtime_ns=mtime_ns, inode=1, device=1)
+
+    listed = [
+        file("MEMORY.md"),
+        file("memory/2024-12-31.md", 9),
+        file("memory/2025-01-02.md", 3),
+        file("memory/old.md", 4),
+        file("memory/projects/2025-01-01-ferry.md"),
+        file("memory/young.md", 7),
+        file("notes:2025-01-03.md"),
+    ]
+    assert [state.path for state in newest_first(listed)] == [
+        "MEMORY.md",
+        "memory/2025-01-02.md",
+        "memory/projects/2025-01-01-ferry.md",
+        "memory/2024-12-31.md",
+        "memory/young.md",
+        "memory/old.md",
+        "notes:2025-01-03.md",
+    ]
