@@ -25,6 +25,7 @@ from clawmark.workspace.places import ROOT_FILES
 # A file changed this shortly before it was read may change again within the same clock tick, with
 # the same size and time.
 GRAIN_NS = 2_000_000_000
+DAY_NS = 86_400_000_000_000
 
 _GONE = "not there any more; if that is meant, `clawmark index --force` forgets its files"
 _EMPTY = (
@@ -68,7 +69,7 @@ def plan_sync(scan: Scan, indexed: Mapping[str, FileStat]) -> SyncPlan:
 
 def newest_first(states: Sequence[FileState]) -> list[FileState]:
     """Return files in the order in which they are indexed: MEMORY.md, then the notes named after a
-    day, newest first, then the others, last changed first."""
+    day, newest first, then the others by the day of their last change."""
     first: list[FileState] = []
     days: list[tuple[str, FileState]] = []
     others: list[FileState] = []
@@ -81,7 +82,7 @@ def newest_first(states: Sequence[FileState]) -> list[FileState]:
         else:
             others.append(state)
     days.sort(reverse=True)
-    others.sort(key=lambda state: state.mtime_ns, reverse=True)
+    others.sort(key=lambda state: state.mtime_ns // DAY_NS, reverse=True)
     return [*first, *(state for _, state in days), *others]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clawmark.engine.sync.plan import GRAIN_NS, changed_since, newest_first, plan_sync
+from clawmark.engine.sync.plan import DAY_NS, GRAIN_NS, changed_since, newest_first, plan_sync
 from clawmark.model.values import FileStat, FileState, Scan, ScanFailure
 
 NOW = 1_000 * GRAIN_NS
@@ -98,9 +98,10 @@ def test_memory_and_the_newest_days_are_indexed_first() -> None:
         file("MEMORY.md"),
         file("memory/2024-12-31.md", 9),
         file("memory/2025-01-02.md", 3),
-        file("memory/old.md", 4),
+        file("memory/old.md", DAY_NS),
         file("memory/projects/2025-01-01-ferry.md"),
-        file("memory/young.md", 7),
+        file("memory/young-a.md", 3 * DAY_NS),
+        file("memory/young-b.md", 3 * DAY_NS + 1),
         file("notes:2025-01-03.md"),
     ]
     assert [state.path for state in newest_first(listed)] == [
@@ -108,7 +109,8 @@ def test_memory_and_the_newest_days_are_indexed_first() -> None:
         "memory/2025-01-02.md",
         "memory/projects/2025-01-01-ferry.md",
         "memory/2024-12-31.md",
-        "memory/young.md",
+        "memory/young-a.md",
+        "memory/young-b.md",
         "memory/old.md",
         "notes:2025-01-03.md",
     ]
