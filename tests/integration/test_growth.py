@@ -8,22 +8,16 @@ from __future__ import annotations
 
 import math
 import random
-import sys
 import time
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 
 import pytest
+from tests.integration.work_counter import Work, counting
 
 from clawmark import Memory
 from clawmark.engine.sync.plan import GRAIN_NS
-
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "bench"))
-from work_counter import Work, counting  # noqa: E402  # the folder of the benchmarks is not a package
-
-sys.path.remove(str(ROOT / "bench"))
 
 SMALL, LARGE = 150, 600
 LETTERS, VOWELS = "bcdfgklmnprstvz", "aeiou"
