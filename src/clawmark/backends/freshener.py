@@ -47,6 +47,8 @@ class Freshener:
         self._note_change = note_change
         self._background = background
         self.clock: Callable[[], float] = time.monotonic
+        self.count_changes: Callable[[], int | None] = lambda: None
+        """Returns how many changes a watcher has reported; None while none reports all of them."""
         self.known = Known()
         self._opened = time.monotonic()
         self._updating = allocate_lock()
@@ -83,6 +85,7 @@ class Freshener:
     ) -> tuple[Look, Scan, SyncPlan]:
         """Compare disk and index now, and remember the outcome."""
         began, changes = self.clock(), self._parts.workspace.changes
+        reported = self.count_changes()
         scan, plan = look(self._parts.sync, reader)
         made = Look(
             at=began,
@@ -92,6 +95,7 @@ class Freshener:
             due=plan.due,
             unlisted=tuple(failure.path for failure in scan.failures),
             by_sync=by_sync,
+            reported=reported,
         )
         self._update(look=made)
         return made, scan, plan
@@ -128,7 +132,16 @@ class Freshener:
             changes=self._parts.workspace.changes,
             is_replaced=self.is_replaced(),
             worker=self._worker(),
+            is_quiet=self._is_quiet(),
         )
+
+    def _is_quiet(self) -> bool:
+        """Return whether a watcher has reported no change since the last look, if that was
+        expensive; a cheap one is rather repeated."""
+        last = self.known.look
+        if last is None or last.reported is None or not last.is_expensive:
+            return False
+        return self.count_changes() == last.reported
 
     def _ask_worker_to_look(self) -> bool:
         background = self._background()

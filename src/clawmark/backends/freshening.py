@@ -30,6 +30,9 @@ LOOK_SECONDS = 1.0
 CHEAP_FACTOR, EXPENSIVE_FACTOR = 20, 4
 # A look that takes longer than this is left to the background worker if there is one.
 EXPENSIVE_LOOK_SECONDS = 0.25
+# While a watcher reports changes and has reported none, an expensive look is shared for this long:
+# a change that the system does not report, such as one through a memory map, is found then.
+WATCHED_SECONDS = 60.0
 # How long a search waits for another search or sync of this process.
 OWN_LOCK_SECONDS = 0.25
 # How long a rebuild by another process may take before this process resumes it.
@@ -53,10 +56,17 @@ class Look(NamedTuple):
     """Folders that could not be listed; files below them do not count as deleted."""
     by_sync: bool = False
     """Whether a sync began with this look and has not ended."""
+    reported: int | None = None
+    """How many changes a watcher had reported when the look began; None without one."""
 
     @property
     def is_expensive(self) -> bool:
         return self.seconds > EXPENSIVE_LOOK_SECONDS
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every folder could be listed, and nothing is left to be indexed."""
+        return not (self.due or self.unlisted or self.by_sync)
 
 
 class Known(NamedTuple):
@@ -114,16 +124,25 @@ class LookNow:
 
 
 def plan_look(
-    known: Known, now: float, *, changes: int, is_replaced: bool, worker: Worker | None
+    known: Known,
+    now: float,
+    *,
+    changes: int,
+    is_replaced: bool,
+    worker: Worker | None,
+    is_quiet: bool = False,
 ) -> ShareLook | LookInBackground | LookNow:
     """Decide whether a search needs a look of its own.
 
     `changes` is the workspace's current count of own writes, `is_replaced` whether the index file
-    is another one than at the last look.
+    is another one than at the last look, `is_quiet` whether a watcher has reported no change since
+    then.
     """
     last = known.look
     if last is None or changes != last.changes or is_replaced:
         return LookNow()
+    if is_quiet and last.is_complete and now < last.at + WATCHED_SECONDS:
+        return ShareLook(0)
     shared_for = min(
         CHEAP_FACTOR * last.seconds, max(LOOK_SECONDS, EXPENSIVE_FACTOR * last.seconds)
     )

@@ -63,6 +63,8 @@ class Watching:
                 poll_because=_shared(self._folders()),
             )
             self._watcher.start()
+            if other is None:
+                backend.freshener.count_changes = self._watcher.count_changes
         # Index what changed before the watcher started.
         self._background.ask(SyncRequest(reason="watch"))
 
@@ -125,6 +127,7 @@ class Watching:
     def close(self) -> None:
         """Stop watching; the memory stays open."""
         if self._watcher is not None:
+            self._backend.freshener.count_changes = lambda: None
             self._watcher.close()
         if self._other is not None:
             self._background.close(lambda: None)

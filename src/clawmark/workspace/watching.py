@@ -125,7 +125,7 @@ class Watcher:
     ) -> None:
         self._read_targets = targets
         self._scan = scan
-        self._changed = changed
+        self._on_change = changed
         self._warn = warn
         self._recursive = recursive
         self.polls_because = poll_because
@@ -138,6 +138,13 @@ class Watcher:
         """When to list the folders again; None when no event has come since the last time."""
         self._next_check = 0.0
         self._seen: object = None
+        self._reading = threading.RLock()
+        """Held while the reports of the system are read, or replaced by those of new watches."""
+        self._waiting: set[tuple[int, str]] = set()
+        """Changes that `count_changes` has read and this thread has not reported yet."""
+        self._failed: Exception | None = None
+        """Why `count_changes` could not read; this thread recovers from it."""
+        self._count = 0
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="clawmark-watch", daemon=True)
 
@@ -145,6 +152,22 @@ class Watcher:
     def watched_folders(self) -> int:
         """How many folders the system watches for us."""
         return len(self._folders)
+
+    def count_changes(self) -> int | None:
+        """Return how many batches of changes were reported, with what the system reports now; None
+        while it does not report every change.
+
+        If the number is the same as before a scan, the scan is still true."""
+        with self._reading:
+            if self._notify is None or self.polls_because or self._failed is not None:
+                return None
+            try:
+                self._read_reports()
+            except (OSError, RuntimeError, WatchfilesRustInternalError) as error:
+                self._failed = error
+                return None
+            absent = [t.folder for t in self._targets if t.folder not in self._folders]
+            return None if any(map(_identity_of, absent)) else self._count
 
     def start(self) -> None:
         """Start watching: changes made after this call are reported."""
@@ -194,8 +217,10 @@ class Watcher:
                 )
             except (FileNotFoundError, PermissionError):  # a folder changed since it was listed
                 continue
-            self._close_notify()
-            self._notify, self._targets, self._folders = notify, targets, folders
+            with self._reading:
+                self._close_notify()
+                self._notify, self._targets, self._folders = notify, targets, folders
+                self._count += 1
             self._check_at = None
             if repr(notify).startswith("RustNotify(Poll"):  # the fallback of watchfiles
                 raise _NoReports
@@ -207,9 +232,10 @@ class Watcher:
         self._check_at = time.monotonic() + CHECK_SECONDS
 
     def _close_notify(self) -> None:
-        notify, self._notify, self._folders = self._notify, None, {}
-        if notify is not None:
-            notify.close()
+        with self._reading:
+            notify, self._notify, self._folders = self._notify, None, {}
+            if notify is not None:
+                notify.close()
 
     def _list_folders(self, targets: Sequence[Target]) -> dict[str, tuple[int, int]]:
         return {
@@ -226,8 +252,8 @@ class Watcher:
             if self._stopping.wait(QUICK_PAUSE if is_attentive else CALM_PAUSE):
                 return
             absent = [t.folder for t in self._targets if t.folder not in self._folders]
-            found = self._notify.watch(debounce_ms=0, step_ms=0, timeout_ms=1, stop_event=None)
-            if isinstance(found, set):
+            found = self._take_reports()
+            if found:
                 attentive_until = time.monotonic() + ATTENTIVE_SECONDS
                 self._report(found)
             elif any(map(_identity_of, absent)):
@@ -235,6 +261,28 @@ class Watcher:
                 self._changed("")
             if self._check_at is not None and time.monotonic() >= self._check_at:
                 self._check()
+
+    def _read_reports(self) -> None:
+        """Read what the system has reported; call it with `_reading` held."""
+        assert self._notify is not None
+        found = self._notify.watch(debounce_ms=0, step_ms=0, timeout_ms=1, stop_event=None)
+        if isinstance(found, set):
+            self._waiting |= found
+            self._count += 1
+
+    def _take_reports(self) -> set[tuple[int, str]]:
+        """Return the changes that were not reported yet."""
+        with self._reading:
+            failed, self._failed = self._failed, None
+            if failed is not None:
+                raise failed
+            self._read_reports()
+            found, self._waiting = self._waiting, set()
+            return found
+
+    def _changed(self, path: str) -> None:
+        self._count += 1
+        self._on_change(path)
 
     def _report(self, found: set[tuple[int, str]]) -> None:
         """Report the changes that matter, and follow folders that came, moved or went."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from clawmark.backends.freshening import (
@@ -16,6 +18,7 @@ from clawmark.backends.freshening import (
     MANY_FILES,
     NEVER,
     OWN_LOCK_SECONDS,
+    WATCHED_SECONDS,
     IndexNow,
     Known,
     LeaveToWorker,
@@ -143,6 +146,23 @@ def test_a_search_does_not_wait_for_a_worker_that_is_busy_with_something_else() 
     assert isinstance(decide(known(age=60, seconds=EXPENSIVE), worker=BUSY), LookNow)
     asked_before_the_look = known(age=60, seconds=EXPENSIVE, asked_ago=90)
     assert isinstance(decide(asked_before_the_look, worker=BUSY), LookNow)
+
+
+def test_an_expensive_look_is_shared_while_a_watcher_reports_nothing() -> None:
+    def decide_quiet(**facts: Any) -> ShareLook | LookInBackground | LookNow:
+        seen = known(age=facts.pop("age", 30), seconds=EXPENSIVE, due=facts.pop("due", 0))
+        assert seen.look is not None
+        look = seen.look._replace(**facts)
+        return plan_look(
+            seen._replace(look=look), NOW, changes=7, is_replaced=False, worker=None, is_quiet=True
+        )
+
+    assert decide_quiet() == ShareLook(0)
+    assert isinstance(decide_quiet(age=WATCHED_SECONDS), LookNow)
+    assert isinstance(decide_quiet(due=1), LookNow)
+    assert isinstance(decide_quiet(unlisted=("memory",)), LookNow)
+    assert isinstance(decide_quiet(by_sync=True), LookNow)
+    assert isinstance(decide_quiet(changes=6), LookNow)
 
 
 # --- what to do about it --------------------------------------------------------------------

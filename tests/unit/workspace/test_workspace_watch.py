@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -227,6 +228,25 @@ def test_an_extra_path_that_appears_later_is_watched(
     reports.wait_for("")
     (later / "x.md").write_text("x")
     reports.wait_for(later / "x.md")
+
+
+def test_a_count_of_changes_stays_the_same_until_a_file_changes(
+    root: Path, start: Start, reports: Reports
+) -> None:
+    watcher = start()
+    before = watcher.count_changes()
+    assert before is not None
+    assert watcher.count_changes() == before
+    (root / "memory" / "a.md").write_text("two")
+    until = time.monotonic() + LONG
+    while watcher.count_changes() == before:
+        assert time.monotonic() < until
+    # What the count has read is still reported.
+    reports.wait_for(root / "memory" / "a.md")
+
+
+def test_a_watcher_that_polls_has_no_count_of_changes(start: Start) -> None:
+    assert start(poll_because="a test").count_changes() is None
 
 
 @pytest.mark.parametrize("recursive", [False])  # Linux alone follows links when it watches trees
