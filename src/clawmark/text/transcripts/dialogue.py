@@ -80,7 +80,7 @@ def is_dialogue(text: str) -> bool:
         asks = not text.isascii() and any(mark in text for mark in _QUESTION_ENDS)
         if not asks:
             lowered = text.lower()
-            if not any(name in lowered for name in USERS):
+            if "user" not in lowered and "human" not in lowered:
                 return False
     labels = re.finditer(_LABEL, text, re.MULTILINE)
     first = next(labels, None)
