@@ -82,14 +82,15 @@ def main() -> int:
             for column, python in pythons.items():
                 place = given.work.resolve() / f"state-{size}-{provider}-{column}"
                 found = measure(python, corpus, place, provider, given.rounds)
-                rows[f"{size} {provider} {column}"] = {
+                name = f"{size} {provider} {column}"
+                rows[name] = rows.get(name, {}) | {
                     "files": size,
                     "provider": provider,
                     "column": column,
                     "code": code_version(python),
                     **{name: round(value, 3) for name, value in found.items()},
                 }
-                print(f"{size} {provider} {column}: {found}", flush=True)
+                print(f"{name}: {found}", flush=True)
     print(table([("", *MEASURES), *(shown(name, row) for name, row in rows.items())]))
     command = "python bench/growth.py --work DIR --before PYTHON"
     body = {"rows": rows, "exponents": exponents(list(rows.values()))}

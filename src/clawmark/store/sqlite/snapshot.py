@@ -173,7 +173,12 @@ class SqliteSnapshot:
         else:
             query = f"SELECT {columns} FROM files WHERE path = ? AND {visible}"
             found = self.db.many(query, [(path, *bounds) for path in paths])
-        return {row[0]: row[1:] for row in found}
+        found.reverse()
+        stats: dict[str, FileStat] = {}
+        while found:  # each row is freed when it is copied: there may be hundreds of thousands
+            row = found.pop()
+            stats[row[0]] = row[1:]
+        return stats
 
     def files(
         self, paths: Sequence[str] | None = None, *, which: FileSet = "visible"

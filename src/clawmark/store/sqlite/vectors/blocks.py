@@ -37,7 +37,7 @@ SPARE = 32
 """How many candidates are considered beyond twice the requested results."""
 DEVIATIONS = 6.0
 """Every candidate whose code is less than this far below the last result's is scored exactly."""
-MOST_RESIDENT = 64 * 1024 * 1024
+MOST_RESIDENT = 32 * 1024 * 1024
 """Bytes of codes of one space that are kept in memory between searches."""
 HUGE_FROM, HUGE_PAGE = 1 << 20, 1 << 21
 

@@ -17,7 +17,7 @@ from clawmark.store.similarity import Buffer, floats_of, matrix
 SAMPLE = 1024
 """How many scores are sampled to estimate where the best ones begin."""
 PIECE = 1 << 14
-"""Components encoded at a time, so that intermediate results stay in the processor's cache."""
+"""Components or scores handled at a time: intermediate results stay in the processor's cache."""
 _TWO_TO_23 = 8388608.0
 
 
@@ -63,10 +63,9 @@ def best_positions(scores: Buffer, top: float, wanted: int) -> list[int]:
     count = len(scores)
     if wanted >= count:
         return list(range(count))
-    ones = memoryview(array("f", [1.0]) * count)
-    levels = _bytes_of(simsimd.wsum(scores, ones, alpha=32000.0 / top, beta=_TWO_TO_23 + 32768.0))[
-        1::4
-    ]
+    levels = b"".join(
+        [_levels(scores[start : start + PIECE], top) for start in range(0, count, PIECE)]
+    )
     sample = levels[:: max(1, count // SAMPLE)]
     level = max(sample)
     seen = sample.count(level)
@@ -78,6 +77,12 @@ def best_positions(scores: Buffer, top: float, wanted: int) -> list[int]:
         if level == 0 or len(places) >= wanted:
             return places
         level -= 1
+
+
+def _levels(scores: Buffer, top: float) -> bytes:
+    ones = memoryview(array("f", [1.0]) * len(scores))
+    shifted = simsimd.wsum(scores, ones, alpha=32000.0 / top, beta=_TWO_TO_23 + 32768.0)
+    return _bytes_of(shifted)[1::4]
 
 
 def positions_of(marks: bytes) -> list[int]:
