@@ -8,7 +8,7 @@ models), while one bit per component with ten candidates per result lost up to 1
 `bench/vectors.py` measures both, and a vec0 scan.
 
 Known limit: a space takes one byte per component in memory, 38 MB for 100,000 x 384, and 1.4 ms to
-scan that; the part that is not kept takes about 2.5 times as long."""
+scan that; the part that is not kept takes about three times as long."""
 
 import math
 import mmap
