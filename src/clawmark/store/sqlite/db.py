@@ -162,8 +162,9 @@ class Database:
             raise translate(error, self.path) from error
         self.extensions.add(os.path.basename(file))
 
-    def add_fts5_function(self, name: str, function: Callable[..., Any]) -> None:
-        """Register an auxiliary function of FTS5, unless the connection has it."""
+    def add_fts5_function(self, function: Callable[..., Any]) -> None:
+        """Register an auxiliary function of FTS5 by its name, unless the connection has it."""
+        name = function.__name__
         if name not in self._functions:
             self._connection.register_fts5_function(name, function)
             self._functions.add(name)

@@ -255,8 +255,7 @@ class SqliteSnapshot:
     def score_keywords(
         self, queries: Sequence[KeywordQuery], keys: Sequence[int]
     ) -> list[dict[int, float]]:
-        reader = self.keyword_reader()
-        return [reader.score(query, keys) for query in queries]
+        return self.keyword_reader().score(queries, keys)
 
     def count_keywords(self, queries: Sequence[KeywordQuery]) -> KeywordCounts:
         counts = self.keyword_reader().counts

@@ -18,7 +18,6 @@ TEXT_WEIGHT, CONTEXT_WEIGHT, ASKED_WEIGHT = 1.0, 1.0, 0.3
 K1, B = 1.2, 0.75
 MOST_TF = K1 + 1.0
 """The most that BM25 gives for a phrase, in units of its rarity."""
-FUNCTION = "keyword_score"
 BUILT_IN = f"-bm25({{0}}, {TEXT_WEIGHT}, {CONTEXT_WEIGHT}, {ASKED_WEIGHT})"
 
 
@@ -28,7 +27,7 @@ def rarity(count: int, total: int) -> float:
 
 
 def weights(first: int, rarities: Sequence[float]) -> str:
-    """Return the argument of `keyword_score`: the rarities of the phrases from number `first` on.
+    """Return the argument of the functions here: the rarities of the phrases from `first` on.
 
     Phrases before that choose rows but do not count."""
     return json.dumps([first, *rarities])
@@ -36,6 +35,15 @@ def weights(first: int, rarities: Sequence[float]) -> str:
 
 def keyword_score(api: "apsw.FTS5ExtensionApi", given: str) -> float:
     """Return the BM25 score of the current row, as an auxiliary function of FTS5."""
+    return sum(_phrase_scores(api, given))
+
+
+def phrase_scores(api: "apsw.FTS5ExtensionApi", given: str) -> str:
+    """Return what each phrase adds to the BM25 score of the current row, as a JSON list."""
+    return json.dumps(_phrase_scores(api, given))
+
+
+def _phrase_scores(api: "apsw.FTS5ExtensionApi", given: str) -> list[float]:
     known = api.aux_data
     if known is None:
         first, *rarities = json.loads(given)
@@ -43,10 +51,9 @@ def keyword_score(api: "apsw.FTS5ExtensionApi", given: str) -> float:
         known = api.aux_data = (list(enumerate(rarities, first)), mean_length)
     phrases, mean_length = known
     by_length = K1 * (1 - B + B * api.column_size(-1) / mean_length)
-    score = 0.0
+    scores = []
     for number, worth in phrases:
         text, context, asked = map(len, api.phrase_locations(number))
-        if text or context or asked:
-            often = TEXT_WEIGHT * text + CONTEXT_WEIGHT * context + ASKED_WEIGHT * asked
-            score += worth * ((often * MOST_TF) / (often + by_length))
-    return score
+        often = TEXT_WEIGHT * text + CONTEXT_WEIGHT * context + ASKED_WEIGHT * asked
+        scores.append(worth * ((often * MOST_TF) / (often + by_length)) if often else 0.0)
+    return scores

@@ -12,15 +12,23 @@ ALMOST_NOTHING = 1e-9
 
 def match_expression(query: KeywordQuery) -> str:
     """Return the FTS5 expression of a query; empty if the query is."""
-    parts = list(map(_quoted, query.terms))
-    parts += [
-        f"NEAR({_quoted(one)} {_quoted(other)}, {query.distance})" for one, other in query.pairs
-    ]
-    return _in_columns(_any(parts), stated_only=query.stated_only) if parts else ""
+    return match_any([query])
+
+
+def match_any(queries: Sequence[KeywordQuery]) -> str:
+    """Return the expression for rows that match one of several queries, all of them `stated_only`
+    or none."""
+    parts: list[str] = []
+    for query in queries:
+        parts += map(_quoted, query.terms)
+        parts += [
+            f"NEAR({_quoted(one)} {_quoted(other)}, {query.distance})" for one, other in query.pairs
+        ]
+    return _in_columns(_any(parts), stated_only=queries[0].stated_only) if parts else ""
 
 
 def phrases_of(query: KeywordQuery) -> list[str]:
-    """Return the phrases of `match_expression` in FTS5's order."""
+    """Return the phrases of a query in the order of `match_expression`."""
     return [*query.terms, *(term for pair in query.pairs for term in pair)]
 
 
@@ -40,16 +48,16 @@ def threshold_expression(
         nonlocal phrases
         parts = []
         for at in range(start, len(terms)):
-            if left_from[at] < need - ALMOST_NOTHING:
+            if left_from[at] < need:
                 break
             phrases += 1
             more = need - worth[terms[at]]
             term = _quoted(terms[at])
-            is_met = more <= ALMOST_NOTHING
+            is_met = more <= 0.0
             parts.append(term if is_met else f"({term} AND {rows_with(at + 1, more)})")
         return _any(parts)
 
-    required = rows_with(0, min(least, left_from[0]))
+    required = rows_with(0, min(least, left_from[0]) - ALMOST_NOTHING)
     everything = _any(list(map(_quoted, query.terms)))
     expression = f"{required} AND {everything}"
     return _in_columns(expression, stated_only=query.stated_only), phrases

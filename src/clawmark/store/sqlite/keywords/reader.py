@@ -6,44 +6,72 @@ row whose terms are rarely found elsewhere is worth more than one that repeats c
 threshold of WAND, written as an FTS5 expression, chooses the rows, so that FTS5 skips most of the
 rows of a common term."""
 
+import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from itertools import islice
+from typing import Any, NamedTuple
 
 from clawmark.model.values import KeywordQuery
 from clawmark.store.sqlite.db import Database, as_list
-from clawmark.store.sqlite.keywords.bm25 import BUILT_IN, FUNCTION, keyword_score, rarity, weights
+from clawmark.store.sqlite.keywords.bm25 import (
+    BUILT_IN,
+    keyword_score,
+    phrase_scores,
+    rarity,
+    weights,
+)
 from clawmark.store.sqlite.keywords.counts import KeptCounts, WordCounts, WordsState
 from clawmark.store.sqlite.keywords.expressions import (
+    match_any,
     match_expression,
     phrases_of,
     threshold_expression,
 )
+from clawmark.store.sqlite.keywords.thresholds import (
+    MORE_ROWS,
+    combinations,
+    first_threshold,
+    threshold,
+)
 
-FEW_ROWS = 10_000
-"""If the terms have no more rows than this together, all of them are ranked (3 ms)."""
 MOST_RESULTS = 200
 """Searches for more than this rank all rows."""
 MOST_TERMS = 8
 """How many terms, the rarest ones, decide which rows are ranked; the others count as well."""
-FIRST_ROWS, ENOUGH_ROWS, MOST_ROWS = 200, 800, 8000
-"""How many rows the first expression should find, how many are enough to stop, and how many one
-expression may find (2 µs each). Where more rows than that have every term, those that were indexed
-last are ranked."""
-MORE_ROWS, LOWER = 4, 0.95
-"""By how much the number of rows should grow from one expression to the next, and by how much the
-threshold falls at least."""
-LIKELY_TF = 1.7
-"""What BM25 hardly ever exceeds for a term, in units of its rarity; it never exceeds 2.2."""
-ROWS_PER_LOOKUP = 200
-"""FTS5 reads this many rows of a phrase in the time it takes to look up one row."""
+LOWER = 0.95
+"""The threshold falls at least to this share from one expression to the next."""
+
+
+class Limits(NamedTuple):
+    """How much work a search does. The defaults were chosen with `bench/keywords.py`."""
+
+    few_rows: int = 20_000
+    """If the terms have no more rows than this together, all of them are ranked (6 ms)."""
+    first_rows: int = 200
+    """How many rows the first expression should find."""
+    enough_rows: int = 800
+    """After an expression that finds this many, no other one follows."""
+    most_rows: int = 8000
+    """How many rows of one expression are ranked (2 µs each). If the terms are so common that more
+    rows have all of them, those indexed last are ranked."""
+    likely_tf: float = 1.7
+    """What BM25 hardly ever exceeds for a term, in units of its rarity; it never exceeds 2.2."""
+    rows_per_lookup: int = 800
+    """FTS5 reads this many rows of a phrase in the time it takes to look up one row."""
+
+
+_LIMITS = Limits()
 
 
 class KeywordReader:
     """The keyword side of one snapshot."""
 
-    def __init__(self, db: Database, state: WordsState, kept: KeptCounts) -> None:
+    def __init__(
+        self, db: Database, state: WordsState, kept: KeptCounts, limits: Limits = _LIMITS
+    ) -> None:
         self._db = db
         self._table = state.table
+        self._limits = limits
         self.counts = WordCounts(db, state, kept)
         self.ranked = 0
         """How many rows were ranked one by one, for tests of how work grows."""
@@ -62,43 +90,71 @@ class KeywordReader:
         if not match_expression(query) or limit < 1:
             return []
         counts = {} if query.pairs or limit > MOST_RESULTS else self._counts(query)
-        if sum(counts.values()) <= FEW_ROWS:
+        if sum(counts.values()) <= self._limits.few_rows:
             return self._rank_all(query, limit, only, bindings)
         found = self._rank_likely(query, limit, counts, (only, bindings, share))
         return found if len(found) == limit else self._rank_all(query, limit, only, bindings)
 
-    def score(self, query: KeywordQuery, keys: Sequence[int]) -> dict[int, float]:
-        """Return the scores of those of the given chunks that match."""
-        phrases = phrases_of(query)
-        if not phrases or not keys:
-            return {}
-        counts = [
-            self.counts.of_phrase(phrase, stated_only=query.stated_only) for phrase in phrases
+    def score(self, queries: Sequence[KeywordQuery], keys: Sequence[int]) -> list[dict[int, float]]:
+        """Return, for each query, the scores of those of the given chunks that match."""
+        is_common = [self._is_common(query, len(keys)) for query in queries]
+        looked_up: dict[bool, list[KeywordQuery]] = {}
+        for query, common in zip(queries, is_common, strict=True):
+            if common:
+                looked_up.setdefault(query.stated_only, []).append(query)
+        found = {only: iter(self._look_up(some, keys)) for only, some in looked_up.items()}
+        return [
+            next(found[query.stated_only]) if common else self._score_in_one_pass(query, keys)
+            for query, common in zip(queries, is_common, strict=True)
         ]
-        if sum(counts) > ROWS_PER_LOOKUP * len(phrases) * len(keys):
-            return self._score_each(query, counts, keys)
-        # The plus keeps SQLite from looking up each key, which is slower than one pass here.
-        table = self._table
+
+    def _is_common(self, query: KeywordQuery, keys: int) -> bool:
+        """Return whether looking up some rows is faster than reading all that match."""
+        phrases = phrases_of(query)
+        rows = sum(
+            self.counts.of_phrase(phrase, stated_only=query.stated_only) for phrase in phrases
+        )
+        return rows > self._limits.rows_per_lookup * len(phrases) * keys > 0
+
+    def _score_in_one_pass(self, query: KeywordQuery, keys: Sequence[int]) -> dict[int, float]:
+        expression, table = match_expression(query), self._table
+        if not expression or not keys:
+            return {}
+        # The plus keeps SQLite from looking up each key.
         found = self._db.rows(
             f"SELECT rowid, {BUILT_IN.format(table)} FROM {table} WHERE {table} MATCH ? "
             "AND rowid BETWEEN ? AND ? AND +rowid IN (SELECT value FROM json_each(?))",
-            (match_expression(query), min(keys), max(keys), as_list(keys)),
+            (expression, min(keys), max(keys), as_list(keys)),
         )
         return dict(found)
 
-    def _score_each(
-        self, query: KeywordQuery, counts: Sequence[int], keys: Sequence[int]
-    ) -> dict[int, float]:
+    def _look_up(
+        self, queries: Sequence[KeywordQuery], keys: Sequence[int]
+    ) -> list[dict[int, float]]:
+        """Score single rows by several queries at once, all of them `stated_only` or none."""
         total, table = self.counts.rows(), self._table
-        given = weights(0, [rarity(count, total) for count in counts])
-        self._db.add_fts5_function(FUNCTION, keyword_score)
+        phrases = [phrases_of(query) for query in queries]
+        stated_only = queries[0].stated_only
+        rarities = [
+            rarity(self.counts.of_phrase(phrase, stated_only=stated_only), total)
+            for some in phrases
+            for phrase in some
+        ]
+        self._db.add_fts5_function(phrase_scores)
         found = self._db.rows(
-            f"SELECT rowid, {FUNCTION}({table}, ?) FROM {table} WHERE {table} MATCH ? "
+            f"SELECT rowid, phrase_scores({table}, ?) FROM {table} WHERE {table} MATCH ? "
             "AND rowid IN (SELECT value FROM json_each(?))",
-            (given, match_expression(query), as_list(keys)),
+            (weights(0, rarities), match_any(queries), as_list(keys)),
         )
         self.ranked += len(found)
-        return dict(found)
+        scores: list[dict[int, float]] = [{} for _ in queries]
+        for key, text in found:
+            by_phrase = iter(json.loads(text))
+            for some, by_key in zip(phrases, scores, strict=True):
+                score = sum(islice(by_phrase, len(some)))
+                if score:
+                    by_key[key] = score
+        return scores
 
     def _counts(self, query: KeywordQuery) -> dict[str, int]:
         counts = {
@@ -130,64 +186,38 @@ class KeywordReader:
         }
         worth = dict(list(rarities.items())[:MOST_TERMS])
         others = sum(rarities.values()) - sum(worth.values())
-        combinations = _combinations(worth, counts, total)
-        least, whole = min(worth.values()), combinations[0][0]
-        wanted = FIRST_ROWS / max(share, 1.0 / total)
-        need = max(least, _threshold(combinations, wanted))
+        expected = combinations(worth, counts, total)
+        least, whole = min(worth.values()), expected[0][0]
+        wanted = self._limits.first_rows / max(share, 1.0 / total)
+        need = max(least, _firstthreshold(expected, wanted, limit))
+        order = "DESC" if expected[0][1] > self._limits.most_rows else "ASC"
         found: dict[int, float] = {}
         while True:
             expression, first = threshold_expression(query, worth, need)
             given = weights(first, [rarities.get(term, 0.0) for term in query.terms])
-            order = "DESC" if need >= whole else "ASC"
             rows = self._rank_matching(expression, given, (only, bindings), order)
-            is_first, is_cut = not found, len(rows) == MOST_ROWS
+            is_first, is_cut = not found, len(rows) == self._limits.most_rows
             found.update(rows)
             best = sorted(found.items(), key=lambda item: (-item[1], item[0]))[:limit]
-            enough = best[-1][1] / LIKELY_TF - others if len(best) == limit else 0.0
+            enough = best[-1][1] / self._limits.likely_tf - others if len(best) == limit else 0.0
             if is_cut and is_first and need < whole:
                 need = whole
-            elif len(rows) >= ENOUGH_ROWS or need <= max(least, enough):
+            elif len(rows) >= self._limits.enough_rows or need <= max(least, enough):
                 return best
             else:
                 wanted *= MORE_ROWS
-                lower = min(LOWER * need, _threshold(combinations, wanted))
+                lower = min(LOWER * need, threshold(expected, wanted))
                 need = max(least, enough, lower)
 
     def _rank_matching(
         self, expression: str, given: str, filtered: tuple[str, Sequence[Any]], order: str
     ) -> list[tuple[int, float]]:
         only, bindings = filtered
-        self._db.add_fts5_function(FUNCTION, keyword_score)
+        self._db.add_fts5_function(keyword_score)
         found = self._db.rows(
-            f"SELECT rowid, {FUNCTION}({self._table}, ?) FROM {self._table} "
+            f"SELECT rowid, keyword_score({self._table}, ?) FROM {self._table} "
             f"WHERE {self._table} MATCH ? {only} ORDER BY rowid {order} LIMIT ?",
-            (given, expression, *bindings, MOST_ROWS),
+            (given, expression, *bindings, self._limits.most_rows),
         )
         self.ranked += len(found)
         return found
-
-
-def _combinations(
-    worth: Mapping[str, float], counts: Mapping[str, int], total: int
-) -> list[tuple[float, float]]:
-    """Return what each combination of terms is worth, most first, and how many rows would have
-    exactly these terms if terms were independent."""
-    combinations = [(0.0, float(total))]
-    for term, value in worth.items():
-        share = counts[term] / total
-        combinations = [
-            either
-            for sum_, rows in combinations
-            for either in ((sum_, rows * (1.0 - share)), (sum_ + value, rows * share))
-        ]
-    return sorted(combinations, reverse=True)
-
-
-def _threshold(combinations: Sequence[tuple[float, float]], wanted: float) -> float:
-    """Return the threshold above which about `wanted` rows are."""
-    rows = 0.0
-    for value, expected in combinations:
-        rows += expected
-        if rows >= wanted:
-            return value
-    return 0.0
