@@ -264,16 +264,18 @@ class SqliteSnapshot:
     def keyword_reader(self) -> KeywordReader:
         """Return what searches the full-text table that answers."""
         if self._keywords is None:
-            meta = self.meta
-            state = WordsState(
-                index_id=meta.index_id,
-                table=self.words,
-                generation=self.generation,
-                next_key=meta.number("next_key"),
-                deleted=meta.number("words_deleted"),
-            )
-            self._keywords = KeywordReader(self.db, state, self._kept_counts())
+            self._keywords = KeywordReader(self.db, self.words_state(), self._kept_counts())
         return self._keywords
+
+    def words_state(self) -> WordsState:
+        """Return which full-text table answers, and how far it has been changed."""
+        return WordsState(
+            index_id=self.meta.index_id,
+            table=self.words,
+            generation=self.generation,
+            next_key=self.meta.number("next_key"),
+            deleted=self.meta.number("words_deleted"),
+        )
 
     def _kept_counts(self) -> "KeptCounts":
         return self.db.kept_counts

@@ -114,7 +114,8 @@ class KeywordReader:
         rows = sum(
             self.counts.of_phrase(phrase, stated_only=query.stated_only) for phrase in phrases
         )
-        return rows > self._limits.rows_per_lookup * len(phrases) * keys > 0
+        lookups = len(phrases) * keys
+        return lookups > 0 and rows > self._limits.rows_per_lookup * lookups
 
     def _score_in_one_pass(self, query: KeywordQuery, keys: Sequence[int]) -> dict[int, float]:
         expression, table = match_expression(query), self._table
@@ -189,7 +190,7 @@ class KeywordReader:
         expected = combinations(worth, counts, total)
         least, whole = min(worth.values()), expected[0][0]
         wanted = self._limits.first_rows / max(share, 1.0 / total)
-        need = max(least, _firstthreshold(expected, wanted, limit))
+        need = max(least, first_threshold(expected, wanted, limit))
         order = "DESC" if expected[0][1] > self._limits.most_rows else "ASC"
         found: dict[int, float] = {}
         while True:
