@@ -38,6 +38,10 @@ MOST_RESULTS = 200
 """Searches for more than this rank all rows."""
 MOST_TERMS = 8
 """How many terms, the rarest ones, decide which rows are ranked; the others count as well."""
+FURTHER = 6
+"""In an index of moderate size, this many times as many rows are enough."""
+ROWS_PER_STEP = 20
+"""Finding the other term of a pair takes as long as reading this many rows."""
 LOWER = 0.95
 """The threshold falls at least to this share from one expression to the next."""
 
@@ -51,12 +55,15 @@ class Limits(NamedTuple):
     """How many rows the first expression should find."""
     enough_rows: int = 800
     """After an expression that finds this many, no other one follows."""
+    many_rows: int = 200_000
+    """If the terms have fewer rows than this together, a search looks `FURTHER`, and ranks all of
+    them if it finds too many with every term."""
     most_rows: int = 8000
     """How many rows of one expression are ranked (2 µs each). If the terms are so common that more
     rows have all of them, those indexed last are ranked."""
     likely_tf: float = 1.7
     """What BM25 hardly ever exceeds for a term, in units of its rarity; it never exceeds 2.2."""
-    rows_per_lookup: int = 800
+    rows_per_lookup: int = 500
     """FTS5 reads this many rows of a phrase in the time it takes to look up one row."""
 
 
@@ -97,35 +104,42 @@ class KeywordReader:
 
     def score(self, queries: Sequence[KeywordQuery], keys: Sequence[int]) -> list[dict[int, float]]:
         """Return, for each query, the scores of those of the given chunks that match."""
-        is_common = [self._is_common(query, len(keys)) for query in queries]
-        looked_up: dict[bool, list[KeywordQuery]] = {}
-        for query, common in zip(queries, is_common, strict=True):
-            if common:
-                looked_up.setdefault(query.stated_only, []).append(query)
-        found = {only: iter(self._look_up(some, keys)) for only, some in looked_up.items()}
-        return [
-            next(found[query.stated_only]) if common else self._score_in_one_pass(query, keys)
-            for query, common in zip(queries, is_common, strict=True)
-        ]
+        looked_up: dict[bool, list[int]] = {}
+        scores: list[dict[int, float]] = [{} for _ in queries]
+        for number, query in enumerate(queries):
+            if not keys or not match_expression(query):
+                continue
+            if self._is_slow_to_read(query, len(keys)):
+                looked_up.setdefault(query.stated_only, []).append(number)
+            else:
+                scores[number] = self._score_in_one_pass(query, keys)
+        for numbers in looked_up.values():
+            found = self._look_up([queries[number] for number in numbers], keys)
+            for number, some in zip(numbers, found, strict=True):
+                scores[number] = some
+        return scores
 
-    def _is_common(self, query: KeywordQuery, keys: int) -> bool:
+    def _is_slow_to_read(self, query: KeywordQuery, keys: int) -> bool:
         """Return whether looking up some rows is faster than reading all that match."""
-        phrases = phrases_of(query)
-        rows = sum(
-            self.counts.of_phrase(phrase, stated_only=query.stated_only) for phrase in phrases
-        )
-        lookups = len(phrases) * keys
-        return lookups > 0 and rows > self._limits.rows_per_lookup * lookups
+        counts = self._phrase_counts(query)
+        terms = len(query.terms)
+        pairs = zip(counts[terms::2], counts[terms + 1 :: 2], strict=True)
+        rows = sum(counts[:terms]) + sum(ROWS_PER_STEP * min(pair) for pair in pairs)
+        return rows > self._limits.rows_per_lookup * len(counts) * keys
 
     def _score_in_one_pass(self, query: KeywordQuery, keys: Sequence[int]) -> dict[int, float]:
-        expression, table = match_expression(query), self._table
-        if not expression or not keys:
-            return {}
+        table, counts = self._table, self._phrase_counts(query)
+        function = BUILT_IN.format(table)
+        given: tuple[str, ...] = ()
+        if sum(counts) > self._limits.few_rows:
+            self._db.add_fts5_function(keyword_score)
+            function = f"keyword_score({table}, ?)"
+            given = (weights(0, self._rarities(counts)),)
         # The plus keeps SQLite from looking up each key.
         found = self._db.rows(
-            f"SELECT rowid, {BUILT_IN.format(table)} FROM {table} WHERE {table} MATCH ? "
+            f"SELECT rowid, {function} FROM {table} WHERE {table} MATCH ? "
             "AND rowid BETWEEN ? AND ? AND +rowid IN (SELECT value FROM json_each(?))",
-            (expression, min(keys), max(keys), as_list(keys)),
+            (*given, match_expression(query), min(keys), max(keys), as_list(keys)),
         )
         return dict(found)
 
@@ -133,14 +147,8 @@ class KeywordReader:
         self, queries: Sequence[KeywordQuery], keys: Sequence[int]
     ) -> list[dict[int, float]]:
         """Score single rows by several queries at once, all of them `stated_only` or none."""
-        total, table = self.counts.rows(), self._table
-        phrases = [phrases_of(query) for query in queries]
-        stated_only = queries[0].stated_only
-        rarities = [
-            rarity(self.counts.of_phrase(phrase, stated_only=stated_only), total)
-            for some in phrases
-            for phrase in some
-        ]
+        table, counts = self._table, list(map(self._phrase_counts, queries))
+        rarities = self._rarities([count for some in counts for count in some])
         self._db.add_fts5_function(phrase_scores)
         found = self._db.rows(
             f"SELECT rowid, phrase_scores({table}, ?) FROM {table} WHERE {table} MATCH ? "
@@ -151,11 +159,21 @@ class KeywordReader:
         scores: list[dict[int, float]] = [{} for _ in queries]
         for key, text in found:
             by_phrase = iter(json.loads(text))
-            for some, by_key in zip(phrases, scores, strict=True):
+            for some, by_key in zip(counts, scores, strict=True):
                 score = sum(islice(by_phrase, len(some)))
                 if score:
                     by_key[key] = score
         return scores
+
+    def _phrase_counts(self, query: KeywordQuery) -> list[int]:
+        return [
+            self.counts.of_phrase(phrase, stated_only=query.stated_only)
+            for phrase in phrases_of(query)
+        ]
+
+    def _rarities(self, counts: Sequence[int]) -> list[float]:
+        total = self.counts.rows()
+        return [rarity(count, total) for count in counts]
 
     def _counts(self, query: KeywordQuery) -> dict[str, int]:
         counts = {
@@ -179,7 +197,8 @@ class KeywordReader:
         counts: Mapping[str, int],
         filtered: tuple[str, Sequence[Any], float],
     ) -> list[tuple[int, float]]:
-        """Rank the rows with the most valuable combinations of terms."""
+        """Rank the rows with the most valuable combinations of terms; return nothing if ranking all
+        is better."""
         only, bindings, share = filtered
         total = self.counts.rows()
         rarities = {
@@ -192,18 +211,22 @@ class KeywordReader:
         wanted = self._limits.first_rows / max(share, 1.0 / total)
         need = max(least, first_threshold(expected, wanted, limit))
         order = "DESC" if expected[0][1] > self._limits.most_rows else "ASC"
+        is_few = sum(counts.values()) <= self._limits.many_rows
+        enough_rows = self._limits.enough_rows * (FURTHER if is_few and need >= whole else 1)
         found: dict[int, float] = {}
         while True:
             expression, first = threshold_expression(query, worth, need)
             given = weights(first, [rarities.get(term, 0.0) for term in query.terms])
             rows = self._rank_matching(expression, given, (only, bindings), order)
             is_first, is_cut = not found, len(rows) == self._limits.most_rows
+            if is_cut and is_few:
+                return []
             found.update(rows)
             best = sorted(found.items(), key=lambda item: (-item[1], item[0]))[:limit]
             enough = best[-1][1] / self._limits.likely_tf - others if len(best) == limit else 0.0
             if is_cut and is_first and need < whole:
                 need = whole
-            elif len(rows) >= self._limits.enough_rows or need <= max(least, enough):
+            elif len(rows) >= enough_rows or need <= max(least, enough):
                 return best
             else:
                 wanted *= MORE_ROWS
