@@ -18,7 +18,9 @@ from clawmark.testing.vectors import file_of
 
 WORDS = [f"word{letter}" for letter in "abcdefghijklmnop"]
 EVERYTHING = Limits(few_rows=10**9, rows_per_lookup=10**9)
-SELECTED = Limits(few_rows=0, first_rows=5, enough_rows=40, most_rows=100, rows_per_lookup=0)
+SELECTED = Limits(
+    few_rows=0, many_rows=0, first_rows=5, enough_rows=40, most_rows=100, rows_per_lookup=0
+)
 QUERIES = [
     any_of("worda", "wordh", "wordp"),
     any_of("wordo wordn", "wordb"),
@@ -151,10 +153,21 @@ def test_of_rows_with_every_term_those_indexed_last_are_ranked(index: SqliteStor
     assert all(key > newest - SELECTED.most_rows for key, _ in found)
 
 
+def test_too_many_rows_with_every_term_are_all_ranked_in_a_moderate_index(
+    index: SqliteStore,
+) -> None:
+    put_texts(index, "a.md", [*["worda wordb"] * 3, "worda", *["worda wordb wordc"] * 300])
+    query = any_of("worda", "wordb")
+    with index.snapshot() as snapshot:
+        moderate = reader_with(snapshot, SELECTED._replace(many_rows=1000))
+        every = reader_with(snapshot, EVERYTHING).search(query, 5)
+        assert moderate.search(query, 5) == every
+
+
 def test_the_number_of_ranked_rows_does_not_grow_with_the_index(index: SqliteStore) -> None:
     vocabulary = [f"word{number}" for number in range(300)]
     query = any_of("word0", "word2", "word9", "word30", "word90")
-    limits = Limits(few_rows=0, first_rows=50, enough_rows=100, most_rows=1000)
+    limits = Limits(few_rows=0, many_rows=0, first_rows=50, enough_rows=100, most_rows=1000)
     ranked, pages = [], []
     for size in (1000, 7000):  # the index has 1,000 rows, then 8,000
         put_texts(index, f"{size}.md", texts(size, seed=size, words=vocabulary))
