@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clawmark.model.values import KeywordQuery
-from clawmark.store.sqlite.keywords import match_expression
+from clawmark.store.sqlite.keywords.expressions import match_expression
 from clawmark.text.keywords.query import (
     MAX_QUERY,
     MAX_TERMS,

@@ -6,7 +6,7 @@ import apsw
 import pytest
 
 from clawmark.model.values import KeywordQuery
-from clawmark.store.sqlite.keywords import match_expression
+from clawmark.store.sqlite.keywords.expressions import match_expression
 from clawmark.text.keywords.query import (
     MAX_QUERY,
     MAX_TERMS,

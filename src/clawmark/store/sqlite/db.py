@@ -14,7 +14,7 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
@@ -27,6 +27,9 @@ from clawmark.store.sqlite.schema import (
     check_version,
     create_statements,
 )
+
+if TYPE_CHECKING:
+    from clawmark.store.sqlite.keywords.counts import KeptCounts
 
 SQLITE_VERSION = apsw.sqlite_lib_version()
 
@@ -85,6 +88,9 @@ class Database:
         """Which files were opened, to notice if the path leads to others."""
         self.pid = os.getpid()
         self.extensions: set[str] = set()
+        self.kept_counts: KeptCounts = {}
+        """How common words are, as far as searches have counted it."""
+        self._functions: set[str] = set()
         self._connection = connection
         self._seconds = seconds
         self._version = -1
@@ -169,6 +175,18 @@ class Database:
         except apsw.Error as error:
             raise translate(error, self.path) from error
         self.extensions.add(os.path.basename(file))
+
+    def add_fts5_function(self, function: Callable[..., Any]) -> None:
+        """Register an auxiliary function of FTS5 by its name, unless the connection has it."""
+        name = function.__name__
+        if name not in self._functions:
+            self._connection.register_fts5_function(name, function)
+            self._functions.add(name)
+
+    def pages_read(self) -> int:
+        """Return how many pages this connection has asked for, from memory or from the disk."""
+        hits, misses = apsw.SQLITE_DBSTATUS_CACHE_HIT, apsw.SQLITE_DBSTATUS_CACHE_MISS
+        return self._connection.status(hits)[0] + self._connection.status(misses)[0]
 
     def truncate_log(self, *, patient: bool = False) -> None:
         """Checkpoint and empty the write-ahead log, as far as readers allow; `patient` waits for

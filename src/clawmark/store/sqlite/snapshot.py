@@ -27,14 +27,17 @@ from clawmark.model.values import (
     Space,
     Vector,
 )
-from clawmark.store.sqlite import cache, keywords
+from clawmark.store.sqlite import cache
 from clawmark.store.sqlite.db import SQLITE_VERSION, Database, as_list, one_line
+from clawmark.store.sqlite.keywords.counts import WordsState
+from clawmark.store.sqlite.keywords.reader import KeywordReader
 from clawmark.store.sqlite.meta import Meta, SpaceFacts
 from clawmark.store.sqlite.schema import WORDS
 
 if TYPE_CHECKING:
     from clawmark.store.contents import DueChunk, IndexState
     from clawmark.store.sqlite.filtering import Selection
+    from clawmark.store.sqlite.keywords.counts import KeptCounts
     from clawmark.store.sqlite.vectors.base import Hidden, Residents, VectorIndex
 
 FEW_SELECTED = 2000
@@ -82,7 +85,7 @@ class SqliteSnapshot:
         self._engine: VectorIndex | None = None
         self._selection: Selection | None = None
         self._selected: frozenset[int] | None = None
-        self._word_rows: int | None = None
+        self._keywords: KeywordReader | None = None
 
     # --- facts ------------------------------------------------------------------------------------
 
@@ -227,6 +230,7 @@ class SqliteSnapshot:
             unsearched=self._unsearched_sources,
             meta=self.meta,
         )
+        narrowed._keywords = self._keywords
         # Imported late: most searches have no filters.
         from clawmark.store.sqlite import filtering
 
@@ -244,22 +248,43 @@ class SqliteSnapshot:
     # --- keywords ---------------------------------------------------------------------------------
 
     def search_keywords(self, query: KeywordQuery, limit: int) -> list[tuple[int, float]]:
-        only, bindings = self._hidden_words()
-        if self._selection is not None:
-            only, bindings = f" AND +rowid IN ({self._selection.sql})", self._selection.bindings
-        return keywords.search(self.db, self.words, query, limit, only, bindings)
+        reader = self.keyword_reader()
+        if self._selection is None:
+            only, bindings = self._hidden_words()
+            return reader.search(query, limit, only, bindings)
+        only, share = f" AND +rowid IN ({self._selection.sql})", self._selected_share()
+        return reader.search(query, limit, only, self._selection.bindings, share)
 
     def score_keywords(
         self, queries: Sequence[KeywordQuery], keys: Sequence[int]
     ) -> list[dict[int, float]]:
-        return [keywords.score(self.db, self.words, query, keys) for query in queries]
+        return self.keyword_reader().score(queries, keys)
 
     def count_keywords(self, queries: Sequence[KeywordQuery]) -> KeywordCounts:
-        if self._word_rows is None:
-            rows = self.db.rows(f"SELECT count(*) FROM {self.words}_docsize")
-            self._word_rows = int(rows[0][0])
-        matches = [keywords.count(self.db, self.words, query) for query in queries]
-        return KeywordCounts(self._word_rows, matches)
+        counts = self.keyword_reader().counts
+        return KeywordCounts(counts.rows(), list(map(counts.of_query, queries)))
+
+    def keyword_reader(self) -> KeywordReader:
+        """Return what searches the full-text table that answers."""
+        if self._keywords is None:
+            self._keywords = KeywordReader(self.db, self.words_state(), self._kept_counts())
+        return self._keywords
+
+    def words_state(self) -> WordsState:
+        """Return which full-text table answers, and how far it has been changed."""
+        return WordsState(
+            index_id=self.meta.index_id,
+            table=self.words,
+            generation=self.generation,
+            next_key=self.meta.number("next_key"),
+            deleted=self.meta.number("words_deleted"),
+        )
+
+    def _kept_counts(self) -> "KeptCounts":
+        return self.db.kept_counts
+
+    def _selected_share(self) -> float:
+        return len(self._selected_keys()) / max(1, self.keyword_reader().counts.rows())
 
     # --- vectors ----------------------------------------------------------------------------------
 

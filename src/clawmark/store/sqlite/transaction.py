@@ -15,8 +15,6 @@ from clawmark.model.errors import IndexBusy, IndexStoreError
 from clawmark.model.values import (
     FileRow,
     Identity,
-    KeywordCounts,
-    KeywordQuery,
     Space,
     Vector,
     noise_fact,
@@ -25,6 +23,8 @@ from clawmark.store.base import ChunkWords
 from clawmark.store.contents import IndexState
 from clawmark.store.sqlite import cache, generations
 from clawmark.store.sqlite.db import Database, as_list
+from clawmark.store.sqlite.keywords.counts import KeptCounts
+from clawmark.store.sqlite.keywords.reader import KeywordReader
 from clawmark.store.sqlite.meta import SpaceFacts
 from clawmark.store.sqlite.schema import DEAD, STAGED, WORDS
 from clawmark.store.sqlite.snapshot import SqliteSnapshot
@@ -232,9 +232,12 @@ class SqliteTransaction(SqliteSnapshot):
         self.meta.counts.clear()  # This transaction may have changed it.
         return super()._count_visible()
 
-    def count_keywords(self, queries: Sequence[KeywordQuery]) -> KeywordCounts:
-        self._word_rows = None
-        return super().count_keywords(queries)
+    def keyword_reader(self) -> KeywordReader:
+        self._keywords = None  # This transaction may have changed the words.
+        return super().keyword_reader()
+
+    def _kept_counts(self) -> KeptCounts:
+        return {}  # What this transaction counts may be rolled back.
 
     def set_facts(self, name: str, facts: dict[str, Any]) -> None:
         self.meta.set_facts(name, facts)

@@ -182,7 +182,8 @@ def has_many_dead(writer: SqliteTransaction) -> bool:
 def delete_words(writer: SqliteTransaction, table: str, keys: Sequence[int]) -> None:
     """Delete the words of some chunks."""
     writer.db.many(f"DELETE FROM {table} WHERE rowid = ?", [(key,) for key in keys])
-    writer.meta.set_number(f"dead_{table}", writer.meta.number(f"dead_{table}") + len(keys))
+    for number in (f"dead_{table}", "words_deleted"):
+        writer.meta.set_number(number, writer.meta.number(number) + len(keys))
 
 
 def note_new_words(writer: SqliteTransaction, table: str) -> None:
