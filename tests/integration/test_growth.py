@@ -26,7 +26,7 @@ RANKS = ((1, 40), (3, 900), (2500, 12, 77), (2, 5, 8, 300))
 """The ranks of the words that are asked for; the word of rank 1 is in nearly every note."""
 
 LIMITS = {
-    "search": {"sql_steps": 0.72, "texts_embedded": 0.1},
+    "search": {"sql_steps": 0.74, "texts_embedded": 0.1},
     "sync of nothing": {"sql_steps": 1.0},
     "sync of one edit": {"sql_steps": 0.95},
     "first index": {"sql_steps": 0.95, "files_opened": 1.0, "texts_embedded": 1.0},

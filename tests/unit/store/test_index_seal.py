@@ -11,7 +11,11 @@ import apsw
 import pytest
 
 from clawmark.model.errors import IndexDamaged
-from clawmark.store.sqlite.db import checking_vfs, one_line, read_seal
+from clawmark.store.sqlite.db import (
+    checking_vfs,
+    one_line,
+)
+from clawmark.store.sqlite.file_stamps import read_seal
 from clawmark.store.sqlite.store import SqliteStore
 from clawmark.testing.vectors import file_of
 

@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Collection, Iterable, Iterator
 
-from clawmark.store.sqlite.db import not_a_file
+from clawmark.store.sqlite.file_stamps import not_a_file
 from clawmark.store.sqlite.files import MAGIC
 from clawmark.store.sqlite.schema import APPLICATION_ID
 

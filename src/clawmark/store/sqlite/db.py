@@ -11,7 +11,6 @@ reader does so only if the main file is not as the last writer left it, which th
 from __future__ import annotations
 
 import os
-import stat
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,15 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from clawmark.model.errors import ClawmarkError, IndexDamaged
+from clawmark.store.sqlite.file_stamps import (
+    NO_STAMP,
+    Stamp,
+    check_files,
+    is_absent,
+    main_file,
+    read_seal,
+    stamp_of,
+)
 from clawmark.store.sqlite.schema import (
     APPLICATION_ID,
     FIX_HINT,
@@ -35,14 +43,10 @@ SQLITE_VERSION = apsw.sqlite_lib_version()
 
 Bindings = Sequence[Any]
 
-Stamp = tuple[int, int, int, int]
-
 BUSY_MS = 10_000
 LOG_BUSY_MS = 50
 """How long a checkpoint waits for readers when the log is long."""
 CHECKING_VFS, CHECKSUM_BYTES = "cksmvfs", 8
-NO_STAMP: Stamp = (0, 0, 0, 0)
-SIDECARS = ("-wal", "-shm", "-journal")
 MOST_ATTEMPTS = 5
 """How often opening is retried if the index is deleted in the meantime."""
 STEPS_BETWEEN_LOOKS = 20_000
@@ -233,52 +237,6 @@ def as_list(numbers: Iterable[int]) -> str:
     return f"[{','.join(map(str, numbers))}]"
 
 
-def files_of(path: str) -> tuple[int, int, int] | None:
-    """Return the part of the stamp that identifies the index: main file and log."""
-    stamp = stamp_of(path)
-    return None if stamp is None else stamp[:3]
-
-
-def stamp_of(path: str) -> Stamp | None:
-    """Return device and inode of the index and the inodes of its sidecars; None if there is no
-    index.
-
-    The files may be deleted at any time. A connection to a deleted log or index must not write any
-    more."""
-    try:
-        facts = os.stat(path)
-    except OSError:
-        return None
-    return facts.st_dev, facts.st_ino, _inode(path + "-wal"), _inode(path + "-shm")
-
-
-def _inode(path: str) -> int:
-    try:
-        return os.stat(path).st_ino
-    except OSError:
-        return 0
-
-
-def read_seal(path: str) -> str:
-    """Return the id of the index if its main file is as the last writer left it; else an empty
-    string."""
-    try:
-        facts = os.stat(path)
-        flags = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
-        descriptor = os.open(path + ".seal", flags)
-    except OSError:
-        return ""
-    try:
-        size, mtime, name = (os.read(descriptor, 100).decode("ascii", "replace") + "  ").split(" ")[
-            :3
-        ]
-    except OSError:
-        return ""
-    finally:
-        os.close(descriptor)
-    return name if (size, mtime) == (str(facts.st_size), str(facts.st_mtime_ns)) else ""
-
-
 def open_reader(path: str, *, thorough: bool = False) -> Database | None:
     """Open a read-only connection; return None if there is no index.
 
@@ -317,64 +275,18 @@ def retry_if_replaced(path: str, open_it: Callable[[], Database | None]) -> Data
     In that case the log may belong to another index, and an error says nothing about the current
     one."""
     for is_last in (False,) * MOST_ATTEMPTS + (True,):
-        before = _main_file(path)
+        before = main_file(path)
         try:
             found = open_it()
         except ClawmarkError:
-            if not is_last and _main_file(path) != before:
+            if not is_last and main_file(path) != before:
                 continue
             raise
         # An open file keeps its inode; that of one that could not be opened may have been reused.
-        if found is None or is_last or _main_file(path)[:2] == before[:2]:
+        if found is None or is_last or main_file(path)[:2] == before[:2]:
             break
         found.close()
     return found
-
-
-def is_absent(path: str) -> bool:
-    """Return whether there is no such file. A file in a folder that cannot be entered is not
-    absent; opening it reports why."""
-    try:
-        os.stat(path)
-    except (FileNotFoundError, NotADirectoryError):
-        return True
-    except OSError:
-        return False
-    return False
-
-
-def check_files(path: str) -> None:
-    """Refuse an index if one of its files is not a regular file: SQLite would hang on a FIFO."""
-    thing = not_a_file(path)
-    if thing:
-        raise IndexDamaged(f"{thing}, not a file of an index.", hint=FIX_HINT)
-
-
-def not_a_file(path: str) -> str:
-    """Describe the first of an index's files that exists and is not a regular file; else return an
-    empty string."""
-    for suffix in ("", *SIDECARS):
-        try:
-            mode = os.stat(path + suffix, follow_symlinks=not suffix).st_mode
-        except OSError:
-            continue
-        if not stat.S_ISREG(mode):
-            kinds = {
-                stat.S_IFDIR: "a directory",
-                stat.S_IFIFO: "a FIFO",
-                stat.S_IFLNK: "a symbolic link",
-            }
-            return f"{path}{suffix} is {kinds.get(stat.S_IFMT(mode), 'a special file')}"
-    return ""
-
-
-def _main_file(path: str) -> tuple[int, int, int]:
-    """Device and inode of the main file, and when it was last changed or renamed."""
-    try:
-        facts = os.stat(path)
-    except OSError:
-        return 0, 0, 0
-    return facts.st_dev, facts.st_ino, facts.st_ctime_ns
 
 
 def _reader(connection: apsw.Connection, path: str, seal: str) -> Database | None:

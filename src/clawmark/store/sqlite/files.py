@@ -9,7 +9,10 @@ from __future__ import annotations
 import os
 
 from clawmark.model.errors import ConfigError, IndexStoreError
-from clawmark.store.sqlite.db import SIDECARS, not_a_file
+from clawmark.store.sqlite.file_stamps import (
+    SIDECARS,
+    not_a_file,
+)
 from clawmark.store.sqlite.schema import APPLICATION_ID
 from clawmark.system import private_files as private
 from clawmark.system.private_files import open_private

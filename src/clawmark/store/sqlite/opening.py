@@ -15,21 +15,23 @@ from clawmark.store.sqlite.db import (
     CHECKSUM_BYTES,
     DRIVER_ERRORS,
     MOST_ATTEMPTS,
-    NO_STAMP,
     Database,
     authorize,
-    check_files,
     check_seal,
     checking_vfs,
     create,
     identify,
-    is_absent,
     one_line,
-    read_seal,
     retry_if_replaced,
     set_up,
-    stamp_of,
     translate,
+)
+from clawmark.store.sqlite.file_stamps import (
+    NO_STAMP,
+    check_files,
+    is_absent,
+    read_seal,
+    stamp_of,
 )
 from clawmark.store.sqlite.files import (
     drop_draft,

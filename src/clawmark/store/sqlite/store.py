@@ -23,12 +23,14 @@ from clawmark.model.errors import (
 from clawmark.model.values import Mark
 from clawmark.store.sqlite import files
 from clawmark.store.sqlite.db import (
-    NO_STAMP,
     Database,
-    Stamp,
-    files_of,
     open_empty,
     open_reader,
+)
+from clawmark.store.sqlite.file_stamps import (
+    NO_STAMP,
+    Stamp,
+    files_of,
     read_seal,
     stamp_of,
 )

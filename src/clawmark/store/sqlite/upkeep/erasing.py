@@ -10,7 +10,7 @@ import os
 import time
 
 from clawmark.model.errors import IndexBusy
-from clawmark.store.sqlite.db import stamp_of
+from clawmark.store.sqlite.file_stamps import stamp_of
 from clawmark.store.sqlite.files import remove_set_aside
 from clawmark.store.sqlite.store import LOG_PAUSE, SqliteStore
 
