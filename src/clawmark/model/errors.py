@@ -239,6 +239,20 @@ class BackendMisbehaved(BackendError):
     """The backend gave an answer that cannot be read."""
 
 
+class SpaceDenied(ClawmarkError):
+    """A shared space does not exist, or the caller may not read or write it."""
+
+    exit_code = 4
+
+    def __init__(self, message: str, *, space: str, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.space = space
+
+
+class SpacesUnavailable(ClawmarkError):
+    """The database or the server of the shared spaces does not answer, or refuses the caller."""
+
+
 class PluginError(ClawmarkError):
     """A plugin cannot be used; `plugin` is its name, `owner` the distribution it comes from."""
 

@@ -320,6 +320,10 @@ class Hit(NamedTuple):
     origin: Provenance | None = None
     """Where the passage came from, by the journal. It is looked up with `explain`, and by
     `Memory.origins`; None also if the passage is not text of a memory file."""
+    space: str = ""
+    """The shared space it is from; empty for the memory of the workspace."""
+    author: str = ""
+    """Who published it in the space; empty for logs, whose entries name their authors."""
 
     @property
     def modality(self) -> str:
