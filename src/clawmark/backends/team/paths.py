@@ -8,8 +8,6 @@ from typing import NamedTuple
 from clawmark.backends.team.base import FOLDER
 from clawmark.model.errors import PathDenied
 
-OWN_ONLY = "-"
-"""As the space of a search: the memory of the workspace alone."""
 MOST_CHARS = 1000
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 _LOG = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}\.md")

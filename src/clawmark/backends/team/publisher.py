@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from clawmark.backends.team.base import Published, TeamSpaces
 from clawmark.backends.team.publishing import (
     PublishPlan,
-    SpaceSync,
     plan_publish,
     published_files,
 )
 from clawmark.model.errors import ClawmarkError, SpaceDenied, WorkspaceError
+from clawmark.model.sync_report import FileFailure, SpaceSync
 from clawmark.model.values import FileState, Scan, is_cited_below
+from clawmark.system.backoff import Backoff
 from clawmark.text.secrets.redact import Redactor
 from clawmark.workspace import Workspace
 
@@ -22,6 +24,8 @@ BATCH_BYTES = 4 << 20
 BATCH_FILES = 100
 MAX_BYTES = 2 << 20
 """Larger files are not published."""
+PAUSE = Backoff(first=30.0, longest=900.0)
+"""The pause after a failure, in which the background worker does not try again."""
 
 
 class _Wanted(NamedTuple):
@@ -29,7 +33,7 @@ class _Wanted(NamedTuple):
 
     states: tuple[FileState, ...]
     hashes: dict[str, str]
-    withheld: tuple[tuple[str, str], ...]
+    withheld: tuple[FileFailure, ...]
     """Files that are not sent, and why; what is already there of them stays."""
 
 
@@ -42,8 +46,12 @@ class Publisher:
         workspace: Workspace,
         rules: Mapping[str, tuple[str, ...]],
         redactor: Callable[[], Redactor],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`rules` are the patterns of each space; `redactor` finds secrets."""
+        self._clock = clock
+        self._failed: dict[str, tuple[int, float, SpaceSync]] = {}
+        """How often each space has failed in a row, until when it is left alone, and why."""
         self._team = team
         self._workspace = workspace
         self._rules = rules
@@ -56,8 +64,8 @@ class Publisher:
     def publish(self, scan: Scan, *, force: bool = False) -> tuple[SpaceSync, ...]:
         """Bring every space up to date; a space that fails is reported, and the others go on.
 
-        A space whose files are as they were after the last call is not asked, unless `force` is
-        given."""
+        A space whose files are as they were after the last call is not asked, and neither is one
+        that has just failed, unless `force` is given."""
         return tuple(self._publish_into(space, scan, force=force) for space in self._rules)
 
     def plan(self, scan: Scan) -> tuple[tuple[PublishPlan, SpaceSync], ...]:
@@ -65,10 +73,23 @@ class Publisher:
         return tuple(self._plan(space, self._wanted(space, scan), scan) for space in self._rules)
 
     def _publish_into(self, space: str, scan: Scan, *, force: bool) -> SpaceSync:
+        failures, pause_until, failed = self._failed.get(space, (0, 0.0, SpaceSync(space)))
+        if not force and self._clock() < pause_until:
+            return failed
         wanted = self._wanted(space, scan)
         if not force and self._done.get(space) == wanted.states and not scan.failures:
             unchanged = len(wanted.hashes)
             return SpaceSync(space, unchanged=unchanged, withheld=wanted.withheld)
+        report = self._carry_out(space, wanted, scan)
+        if report.problem:
+            pause_until = self._clock() + PAUSE.wait(failures + 1)
+            self._failed[space] = (failures + 1, pause_until, report._replace(published=0))
+        else:
+            self._failed.pop(space, None)
+            self._done[space] = wanted.states
+        return report
+
+    def _carry_out(self, space: str, wanted: _Wanted, scan: Scan) -> SpaceSync:
         plan, report = self._plan(space, wanted, scan)
         published = withdrawn = 0
         try:
@@ -79,8 +100,6 @@ class Publisher:
             if plan.withdraw:
                 self._team.withdraw(space, plan.withdraw)
                 withdrawn = len(plan.withdraw)
-            if not report.problem:
-                self._done[space] = wanted.states
         except ClawmarkError as error:
             report = report._replace(problem=error.message, next_step=error.hint)
         return report._replace(published=published, withdrawn=withdrawn)
@@ -96,7 +115,7 @@ class Publisher:
             said = ("", "") if is_idle else (error.message, error.hint)
             return nothing, report._replace(problem=said[0], next_step=said[1])
         unlisted = [failure.path for failure in scan.failures]
-        withheld = {path for path, _ in wanted.withheld}
+        withheld = {one.path for one in wanted.withheld}
         plan = plan_publish(
             space,
             wanted.hashes,
@@ -107,11 +126,11 @@ class Publisher:
 
     def _wanted(self, space: str, scan: Scan) -> _Wanted:
         states = published_files(scan.files, self._rules[space])
-        hashes, withheld = dict[str, str](), list[tuple[str, str]]()
+        hashes, withheld = dict[str, str](), list[FileFailure]()
         for state in states:
             _, digest, reason = self._examined(state)
             if reason:
-                withheld.append((state.path, reason))
+                withheld.append(FileFailure(state.path, reason))
             else:
                 hashes[state.path] = digest
         return _Wanted(states, hashes, tuple(withheld))

@@ -31,20 +31,6 @@ class PublishPlan(NamedTuple):
     unchanged: int
 
 
-class SpaceSync(NamedTuple):
-    """What a sync did with one space."""
-
-    space: str
-    published: int = 0
-    withdrawn: int = 0
-    unchanged: int = 0
-    withheld: tuple[tuple[str, str], ...] = ()
-    """Files that were not published, and why."""
-    problem: str = ""
-    """Why the space could not be brought up to date; empty if it was."""
-    next_step: str = ""
-
-
 def rules_of(
     spaces: Iterable[str], publish: Mapping[str, tuple[str, ...]]
 ) -> dict[str, tuple[str, ...]]:

@@ -2,7 +2,7 @@
 
 Every request may be sent again: an entry carries a key by which the server recognizes it, and the
 other requests have the same effect twice. So a request that got no answer, or found the server
-busy, is repeated until its time is over. The token is sent only to the configured server."""
+busy, is repeated a few times. The token is sent only to the configured server."""
 
 from __future__ import annotations
 
@@ -38,12 +38,19 @@ MOST_DOCUMENTS = 100
 MAX_MESSAGE = 300
 
 
-class Limits(NamedTuple):
-    """How long calls may take with all their attempts, in seconds."""
+class Limit(NamedTuple):
+    """How often a request is sent, and how long that may take in all, in seconds."""
 
-    search: float = 5.0
-    other: float = 30.0
-    publish: float = 120.0
+    attempts: int
+    seconds: float
+
+
+class Limits(NamedTuple):
+    """The limits of searches, of requests that publish, and of all others."""
+
+    search: Limit = Limit(2, 5.0)
+    publish: Limit = Limit(5, 120.0)
+    other: Limit = Limit(5, 30.0)
 
 
 class RemoteSpaces:
@@ -153,10 +160,10 @@ class RemoteSpaces:
         path: str,
         body: object,
         read: Callable[[dict[str, Any]], T] | None,
-        seconds: float,
+        limit: Limit,
         space: str = "",
     ) -> T:
-        response = self._answer(method, path, body, seconds)
+        response = self._answer(method, path, body, limit)
         if not 200 <= response.status < 300:
             raise self._error(response, space)
         try:
@@ -167,9 +174,9 @@ class RemoteSpaces:
                 hint="Check that team.uri is the address of a Clawmark server of this version.",
             ) from None
 
-    def _answer(self, method: str, path: str, body: object, seconds: float) -> Response:
+    def _answer(self, method: str, path: str, body: object, limit: Limit) -> Response:
         """Send a request until it is answered, the server is not busy, or the time is over."""
-        end = self._clock() + seconds
+        end = self._clock() + limit.seconds
         data = None if body is None else as_json(body)
         attempt = 0
         while True:
@@ -193,7 +200,7 @@ class RemoteSpaces:
                     return response
                 wanted = retry_after(response, time.time())
             wait = PAUSE.wait(attempt, at_least=wanted)
-            if self._clock() + wait >= end:
+            if attempt >= limit.attempts or self._clock() + wait >= end:
                 if response is not None:
                     return response
                 assert failure is not None
