@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawmark.backends.team.publishing import plan_publish, published_files, rules_of
+from clawmark.backends.team.files.publishing import plan_publish, published_files, rules_of
 from clawmark.model.values import FileState
 
 NAMES = st.sampled_from(["team", "private", "a", "b.c", "2026-11-18", "MEMORY", "spaces", "memory"])

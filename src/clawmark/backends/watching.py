@@ -179,9 +179,7 @@ class Watching:
 class _Pulling:
     """Calls a function every minute in a thread of its own, until it is closed."""
 
-    def __init__(
-        self, pull: Callable[[], Sequence[str]], warn: Callable[[str], None]
-    ) -> None:
+    def __init__(self, pull: Callable[[], Sequence[str]], warn: Callable[[str], None]) -> None:
         self._pull = pull
         self._warn = warn
         self._warned: set[str] = set()

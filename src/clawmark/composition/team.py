@@ -7,34 +7,41 @@ from __future__ import annotations
 import hashlib
 import os
 import uuid
+from _thread import allocate_lock
 from collections.abc import Mapping, Sequence
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from clawmark.backends.team.base import Appended, SpaceInfo, TeamSpaces
+from clawmark.backends.team.files.publisher import Publisher
+from clawmark.backends.team.files.publishing import PublishPlan, rules_of
+from clawmark.backends.team.files.puller import Puller
+from clawmark.backends.team.files.pulling import Pulled
 from clawmark.backends.team.merged import MergedBackend, TeamAccess
-from clawmark.backends.team.publisher import Publisher
-from clawmark.backends.team.publishing import PublishPlan, rules_of
-from clawmark.backends.team.puller import Puller
-from clawmark.backends.team.pulling import Pulled
 from clawmark.backends.team.remote import RemoteSpaces
 from clawmark.composition import redactor_of
 from clawmark.config.paths import Places
 from clawmark.config.schema import Settings
 from clawmark.config.team import is_server
 from clawmark.embed.services.settings import checked_address, filled
-from clawmark.model.errors import ClawmarkError, ConfigError, SpaceDenied
+from clawmark.model.errors import ClawmarkError, ConfigError
 from clawmark.model.sync_report import SpaceSync, SyncReport
 from clawmark.model.values import Scan
 from clawmark.system.private_files import make_private_folder
 from clawmark.workspace.copies import CopyFiles
 
 if TYPE_CHECKING:
+    from clawmark.agent.tools.gate import Refusal
+    from clawmark.agent.tools.shared_notes import SharedNotebook
     from clawmark.backends.base import MemoryBackend
     from clawmark.backends.builtin import BuiltinBackend
+    from clawmark.engine.sync.scan import SyncRequest
     from clawmark.memory import Memory
 
 URI, TOKEN = "team.uri", "team.token"
+WHOLE = 200_000
+"""Lines and characters of a log that are compared with a new entry."""
 
 
 class TeamParts:
@@ -83,11 +90,20 @@ class TeamParts:
     def publish(self, scan: Scan, *, force: bool) -> tuple[SpaceSync, ...]:
         """Publish the files of a scan; a failure is part of the report."""
         try:
-            return self.publisher().publish(scan, force=force)
+            done = self.publisher().publish(scan, force=force)
+            for one in done:
+                if one.published:
+                    self._embed(one.space)
+            return done
         except ClawmarkError as error:
             return tuple(
                 SpaceSync(name, problem=error.message, next_step=error.hint) for name in self.names
             )
+
+    def _embed(self, space: str) -> None:
+        """Make the vectors of what was published, where this process has the database."""
+        if not isinstance(self.spaces(), RemoteSpaces):
+            _direct().embed_due(self.spaces(), space)
 
     def publisher(self) -> Publisher:
         """Return what publishes; ConfigError as for `spaces`."""
@@ -102,10 +118,8 @@ class TeamParts:
 
     def pull(self, name: str) -> Pulled:
         """Bring the copies of one space up to date."""
-        team = self._settings.team
-        place = _plain_uri(filled(team.uri or self._settings.memory_search.store.uri, URI, os.environ))
-        caller = hashlib.sha256(f"{place} {team.name}".encode()).hexdigest()[:12]
-        folder = os.path.join(self._places.state_dir, "team", self._places.agent_id, caller)
+        folder = os.path.join(self._places.state_dir, "team", self._places.agent_id)
+        folder = os.path.join(folder, _place_hash(self._settings))
         make_private_folder(folder)
         return Puller(self.spaces(), self.copies, folder).pull(name)
 
@@ -126,9 +140,8 @@ class TeamParts:
         if spaces is not None:
             spaces.close()
 
-    def _after_sync(self, report: SyncReport, scan: Scan) -> SyncReport:
-        is_waiting = self._builtin.is_foreground
-        return report._replace(spaces=self.publish(scan, force=is_waiting))
+    def _after_sync(self, report: SyncReport, scan: Scan, request: SyncRequest) -> SyncReport:
+        return report._replace(spaces=self.publish(scan, force=request.reason == "manual"))
 
     def _publish_now(self) -> tuple[SpaceSync, ...]:
         return self.publish(self._builtin.parts.workspace.scan(), force=True)
@@ -159,6 +172,10 @@ class Team:
         that."""
         return self._parts.spaces().append(space, text, key=key or uuid.uuid4().hex)
 
+    def check_note(self, space: str, text: str) -> Refusal | None:
+        """Return why the write gate refuses an entry (a duplicate, a secret, noise …), or None."""
+        return shared_notebook(self._memory).check(space, text)
+
     def pull(self, *names: str) -> tuple[Pulled, ...]:
         """Copy spaces, all that are used by default, into the folder `spaces` of the workspace."""
         return tuple(self._parts.pull(name) for name in names or self.names)
@@ -166,6 +183,20 @@ class Team:
     def plan(self) -> tuple[tuple[PublishPlan, SpaceSync], ...]:
         """Return what a sync would publish and withdraw in each space."""
         return self._parts.plan()
+
+
+def shared_notebook(memory: Memory) -> SharedNotebook:
+    """Return what agents write to the shared spaces with."""
+    # Imported here: a search does not write.
+    from clawmark.agent.tools.shared_notes import SharedNotebook
+
+    return SharedNotebook(
+        now=memory.now,
+        read=lambda path: memory.read(path, start=1, lines=WHOLE, max_chars=WHOLE).text,
+        append=lambda space, text: memory.team.append(space, text),
+        redactor=redactor_of(memory.settings.memory_search),
+        review=memory.settings.review,
+    )
 
 
 def build_team(
@@ -213,28 +244,26 @@ def open_spaces(
             key="team.name",
             hint="Set it to the name that `clawmark space grant` was given.",
         )
-    return _open_direct(uri, settings, builtin)
+    made: TeamSpaces = _direct().open_direct(uri, team.name, builtin.parts)
+    return made
 
 
-def _open_direct(uri: str, settings: Settings, builtin: BuiltinBackend) -> TeamSpaces:
-    # Imported here: an optional extra, and a server needs none.
+def _direct() -> ModuleType:
+    # Imported here: an optional extra, and a client of a server does without it.
     try:
-        direct = import_module("clawmark.composition.stores.spaces")
+        return import_module("clawmark.composition.stores.spaces")
     except ModuleNotFoundError as error:
         raise ConfigError(
             f"team.uri names a database, but the package {error.name} is not installed.",
             key=URI,
             hint="Install the extra: pip install 'clawmark[postgres]'.",
         ) from None
-    made: TeamSpaces = direct.open_direct(uri, settings, builtin.parts)
-    return made
 
 
 def pull_messages(pulled: Pulled) -> list[str]:
     """Return what the user should know about a pull, in sentences."""
-    said = [
-        f"{path} was changed here and in the space; it is left as it is." for path in pulled.conflicts
-    ]
+    changed = "was changed here and in the space; it is left as it is."
+    said = [f"{path} {changed}" for path in pulled.conflicts]
     said += [f"{path} was withdrawn, but changed here; it is kept." for path in pulled.kept]
     said += [f"The space {pulled.space}: {reason}" for reason in pulled.refused]
     if pulled.problem:
@@ -242,7 +271,10 @@ def pull_messages(pulled: Pulled) -> list[str]:
     return said
 
 
-def _plain_uri(uri: str) -> str:
-    """Return an address without user and password, which may change."""
+def _place_hash(settings: Settings) -> str:
+    """Return a name for where the spaces are and for whom; a password in it does not count."""
+    team = settings.team
+    uri = filled(team.uri or settings.memory_search.store.uri, URI, os.environ)
     scheme, _, rest = uri.partition("://")
-    return f"{scheme}://{rest.rpartition('@')[2].partition('?')[0]}"
+    place = f"{scheme}://{rest.rpartition('@')[2]} {team.name}"
+    return hashlib.sha256(place.encode()).hexdigest()[:12]

@@ -8,12 +8,13 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 from clawmark.backends.base import MemoryBackend, Plans
 from clawmark.backends.team.base import TeamSpaces
+from clawmark.backends.team.files.local_paths import is_space_path, local_path
 from clawmark.backends.team.merging import merge, without_spaces
-from clawmark.backends.team.paths import is_space_name, is_space_path, parse_space_path
 from clawmark.model.documents import Excerpt
 from clawmark.model.errors import ClawmarkError, SpaceDenied, SpacesUnavailable
 from clawmark.model.reports import Probe, Status
@@ -28,6 +29,7 @@ from clawmark.model.values import (
 )
 from clawmark.system.backoff import Backoff
 from clawmark.system.cancellation import Cancelled, current_cancellation
+from clawmark.text.space_paths import is_name
 from clawmark.workspace.copies import CopyFiles
 
 WAIT_SECONDS = 6.0
@@ -99,7 +101,7 @@ class MergedBackend:
         return merge(own, shared, query.max_results)
 
     def _search_space(self, query: Query, space: str) -> Found:
-        if not is_space_name(space):
+        if not is_name(space):
             raise SpaceDenied(
                 f"{space[:64]!a} is not the name of a shared space.",
                 space=space,
@@ -108,8 +110,7 @@ class MergedBackend:
         return self._team.spaces().search(query, (space,))
 
     def _search_all(self, query: Query) -> Found:
-        """Search every space that is used; one that is denied is left out, and the answer says so.
-        """
+        """Search every space that is used; the answer says which ones are denied."""
         names, denied = self._team.names, list[SpaceDenied]()
         while True:
             try:
@@ -120,8 +121,8 @@ class MergedBackend:
                 names = tuple(name for name in names if name != error.space)
                 if len(names) + len(denied) > len(self._team.names) or not names:
                     raise
-        for error in denied:
-            found = without_spaces(found, error.message, error.hint)
+        for one in denied:
+            found = without_spaces(found, one.message, one.hint)
         return found
 
     def _outcome(self, asking: _Asking) -> Found | _Failed:
@@ -153,7 +154,7 @@ class MergedBackend:
             return self.inner.read(path, start, lines, max_chars)
         if start is None:
             start, lines = cited.start, cited.lines if lines is None else lines
-        place = parse_space_path(cited.path)
+        place = local_path(cited.path)
         try:
             return self._team.spaces().read(place.cited, start, lines, max_chars)
         except SpacesUnavailable as error:
@@ -227,11 +228,10 @@ class _Asking:
         self._found: list[Found] = []
         self._raised: list[BaseException] = []
         self._done = threading.Event()
-        cancellation = current_cancellation()
+        cancellation, ask = current_cancellation(), partial(call, query)
 
         def run() -> None:
             try:
-                ask = lambda: call(query)  # noqa: E731
                 self._found.append(ask() if cancellation is None else cancellation.run(ask))
             except BaseException as error:  # the boundary of a thread: `wait` raises it
                 self._raised.append(error)

@@ -13,15 +13,14 @@ from urllib.parse import quote, urlencode
 
 from clawmark.backends.team import answers
 from clawmark.backends.team.base import Appended, Changes, Published, SpaceInfo
-from clawmark.backends.team.paths import parse_space_path
 from clawmark.model.documents import Excerpt
 from clawmark.model.errors import (
     ClawmarkError,
     FilterError,
     PathDenied,
     SpaceDenied,
+    SpaceInputError,
     SpacesUnavailable,
-    WriteConflict,
 )
 from clawmark.model.values import Found, Query, parse_citation
 from clawmark.net.client import HttpClient, Response
@@ -29,6 +28,8 @@ from clawmark.net.failures import retry_after
 from clawmark.net.headers import as_json, bearer
 from clawmark.net.http_error import HttpError
 from clawmark.system.backoff import Backoff
+from clawmark.text.space_paths import parse_space_path
+from clawmark.workspace.read import absent
 
 T = TypeVar("T")
 BUSY = (408, 425, 429, 500, 502, 503, 504)
@@ -100,13 +101,19 @@ class RemoteSpaces:
         if start is None:
             start, lines = cited.start, cited.lines if lines is None else lines
         place = parse_space_path(cited.path)
+        if place is None:
+            raise SpaceInputError(
+                f"{cited.path[:80]!a} is not a path of a shared space.",
+                argument="path",
+                hint="Cite it as a search does: spaces/SPACE/…",
+            )
         given = {"from": start, "lines": lines, "maxChars": min(max_chars, 200_000)}
         asked = urlencode({name: value for name, value in given.items() if value is not None})
         rest = quote(place.cited.partition("/")[2], safe="/")
         try:
             return self._get(f"/v1/documents/{rest}?{asked}", answers.parse_excerpt)
         except _Absent:
-            return _absent(place.cited, start)
+            return absent(place.cited, start)
 
     def append(self, space: str, text: str, *, key: str) -> Appended:
         """Append an entry to today's log of a space; repeated with the same key, it is stored
@@ -217,8 +224,8 @@ class RemoteSpaces:
             return PathDenied(message, path="", rule="not-memory", hint=hint)
         if kind == "FilterError":
             return FilterError(message, argument="", hint=hint)
-        if kind == "WriteConflict":
-            return WriteConflict(message, path="", base_hash="", current_hash="", hint=hint)
+        if kind in ("SpaceInputError", "InvalidRequest"):
+            return SpaceInputError(message, argument="", hint=hint)
         if kind in ("FileMissing", "NotFound") and status == 404:
             return _Absent(message, hint=hint)
         if status == 401:
@@ -258,16 +265,3 @@ class _Absent(SpacesUnavailable):
 
 class _TooLarge(SpacesUnavailable):
     """The answer is larger than one request may bring."""
-
-
-def _absent(path: str, start: int) -> Excerpt:
-    return Excerpt(
-        path=path,
-        text="",
-        start=start,
-        lines=0,
-        total_lines=0,
-        truncated=False,
-        next_start=None,
-        missing=True,
-    )

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from clawmark.backends.team.base import Changes, SharedDocument
-from clawmark.backends.team.puller import Puller
-from clawmark.backends.team.pulling import plan_pull, text_hash
+from clawmark.backends.team.files.puller import Puller
+from clawmark.backends.team.files.pulling import plan_pull, text_hash
 from clawmark.model.errors import SpaceDenied, SpacesUnavailable
 from clawmark.workspace.copies import CopyFiles
 

@@ -1,24 +1,24 @@
-"""Cited paths of shared spaces."""
+"""Cited paths of shared spaces that can be files here."""
 
 from __future__ import annotations
 
 import pytest
 
-from clawmark.backends.team.paths import SpacePath, is_space_path, parse_space_path
+from clawmark.backends.team.files.local_paths import is_space_path, local_path
 from clawmark.model.errors import PathDenied
 
 
 @pytest.mark.parametrize(
-    ("path", "parts"),
+    ("path", "space", "author"),
     [
-        ("spaces/team/2026-11-18.md", SpacePath("team", "", "2026-11-18.md")),
-        ("spaces/team/ada/memory/x.md", SpacePath("team", "ada", "memory/x.md")),
-        ("./spaces/a.b_c-d/ada/Plan für März.md", SpacePath("a.b_c-d", "ada", "Plan für März.md")),
+        ("spaces/team/2026-11-18.md", "team", ""),
+        ("spaces/team/ada/memory/x.md", "team", "ada"),
+        ("./spaces/a.b_c-d/ada/Plan für März.MD", "a.b_c-d", "ada"),
     ],
 )
-def test_a_path_has_a_space_an_author_and_a_file(path: str, parts: SpacePath) -> None:
-    assert parse_space_path(path) == parts
-    assert parts.cited == path.removeprefix("./")
+def test_a_path_has_a_space_and_an_author(path: str, space: str, author: str) -> None:
+    place = local_path(path)
+    assert (place.space, place.author, place.cited) == (space, author, path.removeprefix("./"))
     assert is_space_path(path)
 
 
@@ -31,6 +31,7 @@ def test_a_path_has_a_space_an_author_and_a_file(path: str, parts: SpacePath) ->
         "spaces/team/",
         "spaces/team/plan.md",
         "spaces/Team/ada/x.md",
+        "spaces/team/Ada/x.md",
         "spaces/team/../x/y.md",
         "spaces/team/ada/../../../x.md",
         "spaces/team/ada/.hidden/x.md",
@@ -51,4 +52,4 @@ def test_a_path_has_a_space_an_author_and_a_file(path: str, parts: SpacePath) ->
 )
 def test_a_path_that_could_leave_its_folder_or_is_not_markdown_is_denied(path: str) -> None:
     with pytest.raises(PathDenied):
-        parse_space_path(path)
+        local_path(path)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from clawmark.backends.team.base import Published, TeamSpaces
-from clawmark.backends.team.publishing import (
+from clawmark.backends.team.files.publishing import (
     PublishPlan,
     plan_publish,
     published_files,

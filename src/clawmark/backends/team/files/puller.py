@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from clawmark.backends.team.base import Changes, SharedDocument, TeamSpaces
-from clawmark.backends.team.paths import parse_space_path
-from clawmark.backends.team.pulling import (
+from clawmark.backends.team.files.local_paths import local_path
+from clawmark.backends.team.files.pulling import (
     CopyWrite,
     Pulled,
     PullPlan,
@@ -148,7 +148,7 @@ def _usable(
     usable, refused = list[SharedDocument](), list[str]()
     for document in documents:
         try:
-            if parse_space_path(document.path).space != space:
+            if local_path(document.path).space != space:
                 raise SpacesUnavailable(f"{document.path[:100]!a} belongs to another space.")
         except ClawmarkError as error:
             refused.append(error.message)

@@ -10,11 +10,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from clawmark.backends.team.base import FOLDER
-from clawmark.backends.team.paths import SpacePath, parse_space_path
+from clawmark.backends.team.files.local_paths import local_path
 from clawmark.model.errors import PathDenied
 from clawmark.model.values import FileState, is_in_workspace
 from clawmark.text.globs import path_matcher
+from clawmark.text.space_paths import FOLDER, LONGEST_PATH, published_path
 
 NAMED_ONLY = ("MEMORY.md", "memory.md")
 """Files that are published only if a pattern is exactly their name."""
@@ -74,10 +74,10 @@ def _may_be_published(state: FileState, patterns: Collection[str]) -> bool:
     if path in NAMED_ONLY and path not in patterns:
         return False
     try:
-        parse_space_path(SpacePath("space", "author", path).cited)
+        local_path(published_path("space", "author", path).cited)
     except PathDenied:  # a name that other systems cannot have, or not Markdown
         return False
-    return True
+    return path.isprintable() and len(path) <= LONGEST_PATH
 
 
 def _matcher(pattern: str) -> Callable[[str], bool]:
