@@ -183,6 +183,8 @@ class _Pulling:
         self._pull = pull
         self._warn = warn
         self._warned: set[str] = set()
+        self.first = threading.Event()
+        """Set after the first pull."""
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._run, name="clawmark-pull", daemon=True)
         self._thread.start()
@@ -193,6 +195,7 @@ class _Pulling:
             for message in sorted(said - self._warned):
                 self._warn(message)
             self._warned = said  # each is reported once while it lasts
+            self.first.set()
             self._closed.wait(PULL_SECONDS)
 
     def close(self) -> None:

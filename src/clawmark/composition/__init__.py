@@ -77,6 +77,7 @@ def build(
         journal=lambda: make_journal(places, loaded.settings, clock),
         is_forgotten=lambda text: make_tombstones(places).is_forgotten(text),
         review=lambda: _write_review(places, loaded.settings, workspace),
+        copies="spaces" if loaded.settings.has_team else "",
     )
     # Without a cache, only the vectors of indexed passages are kept.
     cache_entries = options.cache.max_entries if options.cache.enabled else 0
