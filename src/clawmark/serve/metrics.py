@@ -36,7 +36,7 @@ _METRICS = (
     Metric("clawmark_entries_repeated_total", "counter", "Appends that were stored before."),
     Metric("clawmark_documents_published_total", "counter", "Documents published."),
     Metric("clawmark_documents_withdrawn_total", "counter", "Documents withdrawn."),
-    Metric("clawmark_passages_embedded_total", "counter", "Passages embedded by the worker."),
+    Metric("clawmark_embedding_runs_total", "counter", "Spaces looked at for missing vectors."),
     Metric("clawmark_errors_total", "counter", "Requests that failed unexpectedly."),
     Metric("clawmark_database_errors_total", "counter", "Requests the database did not answer."),
     Metric(

@@ -12,6 +12,7 @@ from clawmark.model.errors import (
     FilterError,
     PathDenied,
     SpaceDenied,
+    SpaceInputError,
     ToolInputError,
     WriteConflict,
 )
@@ -20,6 +21,7 @@ RETRY_SECONDS = 2
 """What clients are asked to wait for while the database does not answer."""
 STATUS: tuple[tuple[type[ClawmarkError], int], ...] = (
     (SpaceDenied, 403),
+    (SpaceInputError, 422),
     (FileMissing, 404),
     (PathDenied, 422),
     (WriteConflict, 409),
@@ -153,6 +155,8 @@ def denied(permission: str) -> Problem:
 
 def problem_of(error: ClawmarkError) -> Problem:
     """Return what a client learns of an error."""
+    if isinstance(error, SpaceInputError) and error.argument == "key" and "before" in error.message:
+        return Problem(409, "KeyUsed", error.message, error.hint)
     status = next((code for kind, code in STATUS if isinstance(error, kind)), 503)
     if status == 503:
         return UNAVAILABLE

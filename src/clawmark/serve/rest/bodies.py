@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypeAlias
 
 from msgspec import Meta, Struct, field
 
-MAX_ENTRY = 100_000
+MAX_ENTRY = 32_000
 """Characters of an entry."""
 MAX_DOCUMENT = 4_000_000
 MAX_DOCUMENTS = 200

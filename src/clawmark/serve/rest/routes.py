@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
-from clawmark.backends.team.base import FOLDER, Published, TeamSpaces
+from clawmark.backends.team.base import Published, TeamSpaces
 from clawmark.cli.as_json import found_as_json
 from clawmark.model.as_json import as_json
 from clawmark.model.values import Found, Query
@@ -27,6 +27,7 @@ from clawmark.serve.rest.bodies import (
     SpacesAnswer,
     WithdrawRequest,
 )
+from clawmark.text.space_paths import FOLDER
 
 MakeQuery: TypeAlias = Callable[[SearchRequest], Query]
 """Completes a search with the server's settings."""
@@ -47,6 +48,8 @@ class Reply(NamedTuple):
     status: int
     body: object = None
     counts: tuple[tuple[str, int], ...] = ()
+    has_due: bool = False
+    """Whether passages may have no vectors of the best embedder yet."""
 
 
 class RestRoute(NamedTuple):
@@ -71,7 +74,8 @@ def list_spaces(spaces: TeamSpaces, given: Given) -> Reply:
 def search(spaces: TeamSpaces, given: Given) -> Reply:
     asked: SearchRequest = given.body
     found = spaces.search(given.make_query(asked), asked.spaces)
-    return Reply(200, found_body(found), (("clawmark_searches_total", 1),))
+    counts = (("clawmark_searches_total", 1),)
+    return Reply(200, found_body(found), counts, has_due=found.due_vectors > 0)
 
 
 def found_body(found: Found) -> dict[str, object]:
@@ -107,6 +111,7 @@ def append_entry(spaces: TeamSpaces, given: Given) -> Reply:
         200 if appended.is_repeated else 201,
         as_json(appended),
         ((f"clawmark_entries_{name}_total", 1),),
+        has_due=not appended.is_repeated,
     )
 
 
@@ -118,7 +123,8 @@ def publish(spaces: TeamSpaces, given: Given) -> Reply:
     asked: PublishRequest = given.body
     documents = [Published(one.path, one.text, one.hash) for one in asked.documents]
     spaces.publish(given.path["space"], documents)
-    return Reply(204, counts=(("clawmark_documents_published_total", len(documents)),))
+    counts = (("clawmark_documents_published_total", len(documents)),)
+    return Reply(204, counts=counts, has_due=True)
 
 
 def withdraw(spaces: TeamSpaces, given: Given) -> Reply:
@@ -177,7 +183,7 @@ ROUTES = (
         name="listPublished",
         method="GET",
         path="/v1/spaces/{space}/published",
-        permission="publish",
+        permission="read",
         summary="List the files that the caller has published in a space.",
         handle=list_published,
         answer=PublishedAnswer,
