@@ -1,5 +1,4 @@
-"""What `clawmark serve` needs of the settings: the database, the embedders and the search options.
-"""
+"""What `clawmark serve` needs of the settings: its database, its embedders, its search options."""
 
 from __future__ import annotations
 

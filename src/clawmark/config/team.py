@@ -63,7 +63,10 @@ def _about_caller(
     if is_server(uri):
         unused = "team.name" in given and team.name
         missing = [] if team.token else ["team.token is not set, so the server will refuse us."]
-        return [*missing, *(["team.name has no effect: the token names the caller."] * bool(unused))]
+        return [
+            *missing,
+            *(["team.name has no effect: the token names the caller."] * bool(unused)),
+        ]
     missing = [] if team.name else ["team.name is not set, so no shared space can be used."]
     unused = "team.token" in given and team.token
     return [

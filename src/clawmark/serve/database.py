@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from clawmark.backends.team.access import READ, Access
@@ -17,7 +16,7 @@ from clawmark.serve.due_vectors import DueVectors
 from clawmark.serve.grants import Grant, PoolUse
 from clawmark.store.postgres.migrate import check_version
 from clawmark.store.postgres.servers import Server
-from clawmark.store.postgres.sessions import ROLE
+from clawmark.store.postgres.team.access_tokens import use_token
 from clawmark.store.postgres.team.listing import Listing, LogEntry, listing, newest_entries
 
 KEPT = 1_000
@@ -35,20 +34,12 @@ class DatabaseTeam:
         self._open: OrderedDict[tuple[str, Access], DirectSpaces] = OrderedDict()
 
     def grant(self, token: str) -> Grant | None:
-        digest = hashlib.sha256(token.encode()).digest()
         with self._translated(), self._server.connection() as connection:
             connection.autocommit = True
-            with connection.transaction():
-                connection.execute(f"SET LOCAL ROLE {ROLE}")
-                found = connection.execute(
-                    "SELECT token, caller_name, allowed, only_spaces FROM clawmark.use_token(%s)",
-                    (digest,),
-                ).fetchone()
-        if found is None or found[0] is None:
+            found = use_token(connection, token)
+        if found is None:
             return None
-        number, name, permissions, spaces = found
-        only = None if spaces is None else frozenset(spaces)
-        return Grant(int(number), name, Access(frozenset(permissions), only))
+        return Grant(found.id, found.name, Access(found.permissions, found.spaces))
 
     def spaces(self, grant: Grant) -> DirectSpaces:
         key = (grant.caller, grant.access)
@@ -103,6 +94,3 @@ class DatabaseTeam:
             yield
         except IndexStoreError as error:
             raise SpacesUnavailable(error.message, hint=error.hint) from None
-
-
-MakeTeam = Callable[[], DatabaseTeam]

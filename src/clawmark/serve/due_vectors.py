@@ -100,4 +100,3 @@ class DueVectors:
             due = spaces.embed_due(name, out_of_time=self._is_stopped.is_set)
         self._metrics.add("clawmark_embedding_runs_total")
         return not due.vectors
-

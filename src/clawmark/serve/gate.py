@@ -171,7 +171,9 @@ class Gate:
         if self._in_flight >= MOST_IN_FLIGHT:
             self._metrics.add("clawmark_rate_limited_total", value="load")
             return OVERLOADED
-        sizes = [int(one) for one in values_of(scope["headers"], b"content-length") if one.isdigit()]
+        sizes = [
+            int(one) for one in values_of(scope["headers"], b"content-length") if one.isdigit()
+        ]
         if any(size > self._options.max_body for size in sizes):
             return too_large(self._options.max_body)
         return self._charge(scope, 1.0)

@@ -93,7 +93,10 @@ def _search_tool(spaces: TeamSpaces, make_query: Callable[[SearchRequest], Query
         "space": {**_SPACE, "description": "Search this space only."},
         "maxResults": {"type": "integer", "minimum": 1, "maximum": MAX_RESULTS},
         "minScore": {"type": "number", "minimum": 0, "maximum": 1},
-        "since": {**_TEXT, "description": "Only passages of this day (YYYY-MM-DD) or later, or 7d."},
+        "since": {
+            **_TEXT,
+            "description": "Only passages of this day (YYYY-MM-DD) or later, or 7d.",
+        },
         "until": {**_TEXT, "description": "Only passages of this day or earlier."},
         "path": {**_TEXT, "description": "Only paths that match, such as spaces/team/ada/**."},
     }
@@ -156,7 +159,7 @@ def _append_tool(spaces: TeamSpaces) -> Tool:
         "space": _SPACE,
         "key": {
             **_TEXT,
-            "description": "Identifies this entry: sent again with the same key, it is stored once.",
+            "description": "Identifies the entry: sent again with the same key, it is stored once.",
         },
     }
     return _tool("memory_append", APPEND, properties, ("text", "space"), call)

@@ -48,9 +48,9 @@ class Workers:
                 process, status = os.wait()
             except ChildProcessError:
                 break
-            number = self._running.pop(process, None)
-            if number is None:
+            if process not in self._running:
                 continue
+            number = self._running.pop(process)
             self._metrics.clear_gauges(number)
             ended = os.waitstatus_to_exitcode(status)
             if self._is_stopping:

@@ -92,9 +92,7 @@ def test_what_has_no_effect_is_warned_of(
         (["team"], "must be an object"),
     ],
 )
-def test_a_wrong_value_is_refused_with_its_place(
-    tmp_path: Path, team: object, reason: str
-) -> None:
+def test_a_wrong_value_is_refused_with_its_place(tmp_path: Path, team: object, reason: str) -> None:
     with pytest.raises(ConfigError, match=reason) as raised:
         loaded(tmp_path, team)
     assert raised.value.key.startswith("team")

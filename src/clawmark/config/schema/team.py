@@ -45,7 +45,7 @@ class TeamOptions(NamedTuple):
             "`memory/SPACE/**`; an empty list publishes nothing.",
             kind="publish",
         ),
-    ] = {}  # noqa: RUF012 - a field of a tuple, never changed
+    ] = {}
     pull: Annotated[
         bool, Key("Whether a process that watches the files also pulls the spaces, once a minute.")
     ] = True

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from starlette.responses import Response
 
-from clawmark.store.postgres.team.listing import LogEntry
 from clawmark.serve.pages.view import Viewer, page
+from clawmark.store.postgres.team.listing import LogEntry
 from clawmark.web.markdown import file_address
 
 MOST_ENTRIES = 100

@@ -9,8 +9,7 @@ from starlette.responses import Response
 
 from clawmark.model.values import Found, Hit, NothingFound
 from clawmark.serve.pages.view import Viewer, page
-from clawmark.serve.problems import invalid
-from clawmark.serve.problems import RequestFailed
+from clawmark.serve.problems import RequestFailed, invalid
 from clawmark.serve.rest.bodies import MAX_QUERY, SearchRequest
 from clawmark.web.markdown import file_address
 from clawmark.web.pages.evidence import Line, lines_of

@@ -112,9 +112,7 @@ def _form(scope: Scope, service: Service) -> dict[str, str]:
     check_host(scope, service)
     headers = scope["headers"]
     origins = values_of(headers, b"origin")
-    own = {
-        start + host for host in service.options.hosts for start in (b"http://", b"https://")
-    }
+    own = {start + host for host in service.options.hosts for start in (b"http://", b"https://")}
     if len(origins) != 1 or origins[0].lower() not in own:
         raise RequestFailed(_OUTSIDE)
     body: bytes = scope["state"]["body"]

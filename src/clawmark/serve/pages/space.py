@@ -7,9 +7,9 @@ from typing import NamedTuple
 from starlette.responses import Response
 
 from clawmark.backends.team.base import SpaceInfo
-from clawmark.store.postgres.team.listing import ListedDocument, LogDay
 from clawmark.serve.pages.recent import ShownEntry, shown_entry
 from clawmark.serve.pages.view import Viewer, page
+from clawmark.store.postgres.team.listing import ListedDocument, LogDay
 
 MOST_ENTRIES = 20
 MOST_DOCUMENTS = 1_000

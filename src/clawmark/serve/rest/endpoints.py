@@ -38,9 +38,7 @@ def rest_routes(service: Service) -> list[Route]:
     ]
 
 
-def _endpoint(
-    service: Service, route: RestRoute
-) -> Callable[[HttpRequest], Awaitable[Response]]:
+def _endpoint(service: Service, route: RestRoute) -> Callable[[HttpRequest], Awaitable[Response]]:
     async def answer(request: HttpRequest) -> Response:
         scope = request.scope
         scope["state"]["route"] = route.name

@@ -30,7 +30,10 @@ _SCHEMAS = "#/components/schemas/{name}"
 
 def openapi(url: str = "") -> dict[str, Any]:
     """Return the description; `url` is the address of the server, if it is known."""
-    kinds = [ErrorAnswer, *(kind for route in ROUTES for kind in (route.body, route.answer) if kind)]
+    kinds = [
+        ErrorAnswer,
+        *(kind for route in ROUTES for kind in (route.body, route.answer) if kind),
+    ]
     _, schemas = msgspec.json.schema_components(kinds, ref_template=_SCHEMAS)
     paths = dict[str, Any]()
     for route in ROUTES:
