@@ -4,35 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-pytest.importorskip("mcp")
-pytest.importorskip("psycopg_pool")
-
-from postgres import fresh_database
-from team_server import Team, TeamServer, make_team, team_server
+from team_server import Team, TeamServer, team_server
 
 PLAN = "# Plan\n\nThe ferry leaves at nine from pier four.\n"
 
 
 def published(path: str, text: str) -> dict[str, str]:
     return {"path": path, "text": text, "hash": hashlib.sha256(text.encode()).hexdigest()}
-
-
-@pytest.fixture(scope="module")
-def team(postgres_template: tuple[str, str]) -> Iterator[Team]:
-    with fresh_database(*postgres_template) as uri:
-        yield make_team(uri)
-
-
-@pytest.fixture(scope="module")
-def server(team: Team, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TeamServer]:
-    with team_server(tmp_path_factory.mktemp("serve"), team.uri) as running:
-        yield running
 
 
 def test_an_entry_is_appended_once_and_found_by_all_readers(team: Team, server: TeamServer) -> None:
