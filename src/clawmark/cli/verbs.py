@@ -35,6 +35,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "heartbeat": ("Use", "Curate MEMORY.md and go through a checklist; for cron and timers"),
     "web": ("Use", "Browse, search and review the memory in the browser"),
     "mcp": ("Connect", "Serve the memory to MCP hosts: Claude Code, Cursor and others"),
+    "serve": ("Connect", "Serve a team's memory: REST, MCP, a web page, metrics"),
     "hook": ("Connect", "Handle a hook event of Claude Code or Codex"),
     "install": ("Connect", "Connect a coding agent by editing its configuration, reversibly"),
     "sessions": ("Use", "List the session transcripts, or print one"),

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from clawmark.config.schema.heartbeat import Heartbeat
     from clawmark.config.schema.history import HistoryOptions
     from clawmark.config.schema.qmd import QmdOptions, QmdSearchOptions
+    from clawmark.config.schema.serve import ServeOptions
     from clawmark.config.schema.team import TeamOptions
     from clawmark.config.schema.tools import Sandbox, ToolPolicy
 
@@ -269,6 +270,10 @@ class Settings(NamedTuple):
     @property
     def team(self) -> "TeamOptions":
         return self.of_agents.team
+
+    @property
+    def serve(self) -> "ServeOptions":
+        return self.of_agents.serve
 
     @property
     def has_team(self) -> bool:

@@ -110,6 +110,12 @@ class Server:
         except (psycopg.Error, PoolTimeout, PoolClosed) as error:
             raise self._explained(error) from None
 
+    def pool_stats(self) -> dict[str, int]:
+        """Return the figures of the pool; empty before the first connection."""
+        with self._lock:
+            pool = self._pool if self._pid == os.getpid() else None
+        return {} if pool is None else dict(pool.get_stats())
+
     def close(self) -> None:
         with self._lock:
             pool, self._pool = self._pool, None
