@@ -28,6 +28,7 @@ from clawmark.net.failures import retry_after
 from clawmark.net.headers import as_json, bearer
 from clawmark.net.http_error import HttpError
 from clawmark.system.backoff import Backoff
+from clawmark.text.chunking.tokens import well_formed
 from clawmark.text.space_paths import parse_space_path
 from clawmark.workspace.read import absent
 
@@ -81,17 +82,18 @@ class RemoteSpaces:
         """Search some spaces, or all that the caller may read."""
         filters = query.filters
         given: dict[str, object] = {
-            "query": query.text,
             "spaces": list(names),
             "maxResults": query.max_results,
             "minScore": query.min_score,
             "since": filters.since,
             "until": filters.until,
             "path": filters.path,
-            "explain": query.explain,
         }
-        body = {name: value for name, value in given.items() if value not in ("", [], False)}
-        return self._send("POST", "/v1/search", body, answers.parse_found, self._limits.search)
+        body: dict[str, object] = {"query": _sent(query.text, " "), "explain": query.explain}
+        body |= {name: value for name, value in given.items() if value not in ("", [])}
+        return self._send(
+            "POST", "/v1/search", body, answers.parse_found, self._limits.search, names
+        )
 
     def read(
         self, path: str, start: int | None = None, lines: int | None = None, max_chars: int = 12_000
@@ -111,7 +113,7 @@ class RemoteSpaces:
         asked = urlencode({name: value for name, value in given.items() if value is not None})
         rest = quote(place.cited.partition("/")[2], safe="/")
         try:
-            return self._get(f"/v1/documents/{rest}?{asked}", answers.parse_excerpt)
+            return self._get(f"/v1/documents/{rest}?{asked}", answers.parse_excerpt, place.space)
         except _Absent:
             return absent(place.cited, start)
 
@@ -119,8 +121,8 @@ class RemoteSpaces:
         """Append an entry to today's log of a space; repeated with the same key, it is stored
         once."""
         path = f"/v1/spaces/{quote(space, safe='')}/entries"
-        body = {"text": text, "key": key}
-        return self._send("POST", path, body, answers.parse_appended, self._limits.other, space)
+        body = {"text": _sent(text, ""), "key": _sent(key, "\ufffd")}
+        return self._send("POST", path, body, answers.parse_appended, self._limits.other, (space,))
 
     def published(self, space: str) -> dict[str, str]:
         """Return the hashes of the files that the caller has published in a space."""
@@ -132,15 +134,19 @@ class RemoteSpaces:
         if not documents:
             return
         path = f"/v1/spaces/{quote(space, safe='')}/publish"
-        body = {"documents": [one._asdict() for one in documents]}
-        self._send("POST", path, body, None, self._limits.publish, space)
+        body = {
+            "documents": [
+                one._replace(text=_sent(one.text, "\ufffd"))._asdict() for one in documents
+            ]
+        }
+        self._send("POST", path, body, None, self._limits.publish, (space,))
 
     def withdraw(self, space: str, paths: Sequence[str]) -> None:
         """Remove files of the caller from a space; absent ones are ignored."""
         path = f"/v1/spaces/{quote(space, safe='')}/withdraw"
         for first in range(0, len(paths), MOST_DOCUMENTS):
             body = {"paths": list(paths[first : first + MOST_DOCUMENTS])}
-            self._send("POST", path, body, None, self._limits.publish, space)
+            self._send("POST", path, body, None, self._limits.publish, (space,))
 
     def changes(self, space: str, since: int = 0, limit: int = 100) -> Changes:
         """Return what has changed in a space after a version."""
@@ -159,7 +165,7 @@ class RemoteSpaces:
         self._client.close()
 
     def _get(self, path: str, read: Callable[[dict[str, Any]], T], space: str = "") -> T:
-        return self._send("GET", path, None, read, self._limits.other, space)
+        return self._send("GET", path, None, read, self._limits.other, (space,))
 
     def _send(
         self,
@@ -168,11 +174,11 @@ class RemoteSpaces:
         body: object,
         read: Callable[[dict[str, Any]], T] | None,
         limit: Limit,
-        space: str = "",
+        spaces: Sequence[str],
     ) -> T:
         response = self._answer(method, path, body, limit)
         if not 200 <= response.status < 300:
-            raise self._error(response, space)
+            raise self._error(response, spaces)
         try:
             return read(answers.parse_object(response.body)) if read else None  # type: ignore[return-value]
         except (ValueError, KeyError, TypeError, AttributeError):
@@ -214,19 +220,20 @@ class RemoteSpaces:
                 raise failure
             self._sleep(wait)
 
-    def _error(self, response: Response, space: str) -> ClawmarkError:
+    def _error(self, response: Response, spaces: Sequence[str]) -> ClawmarkError:
         """Return the error for an answer that is not a success, in the server's own words."""
         kind, message, hint = self._said(response)
         status = response.status
-        if kind == "SpaceDenied" or kind == "PermissionDenied":
-            return SpaceDenied(message, space=space, hint=hint)
+        if kind in ("SpaceDenied", "PermissionDenied"):
+            named = [space for space in spaces if repr(space) in message] or [*spaces, ""]
+            return SpaceDenied(message, space=named[0], hint=hint)
         if kind == "PathDenied":
             return PathDenied(message, path="", rule="not-memory", hint=hint)
         if kind == "FilterError":
             return FilterError(message, argument="", hint=hint)
-        if kind in ("SpaceInputError", "InvalidRequest"):
+        if status in (400, 409, 413, 422):
             return SpaceInputError(message, argument="", hint=hint)
-        if kind in ("FileMissing", "NotFound") and status == 404:
+        if kind and status == 404:
             return _Absent(message, hint=hint)
         if status == 401:
             return SpacesUnavailable(
@@ -257,6 +264,11 @@ class RemoteSpaces:
             for text in found
         )
         return kind, message, hint
+
+
+def _sent(text: str, nul: str) -> str:
+    """Return a text as it can be sent: without lone surrogates, and with `nul` for each NUL."""
+    return well_formed(text).replace("\0", nul)
 
 
 class _Absent(SpacesUnavailable):
