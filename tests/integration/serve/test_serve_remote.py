@@ -31,8 +31,8 @@ def tokens(team: Team) -> dict[str, str]:
 def _make_spaces(team: Team) -> None:
     """Leave the spaces of the contract, empty, and no others."""
     with closing(Server(team.owner_uri)) as server, server.direct() as connection:
-        for space in admin.list_spaces(connection):
-            admin.delete_space(connection, space.name)
+        for known in admin.list_spaces(connection):
+            admin.delete_space(connection, known.name)
         for space, names in MEMBERS.items():
             admin.create_space(connection, space)
             for name, may_write in names.items():
