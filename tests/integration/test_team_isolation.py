@@ -64,8 +64,10 @@ def declared(uri: str, caller: int) -> psycopg.Connection[tuple[object, ...]]:
 def facts(uri: str) -> tuple[dict[str, int], dict[str, int], dict[int, set[int]]]:
     """The numbers of callers and of spaces, and the scopes of each caller, as the owner sees it."""
     with psycopg.connect(uri) as connection:
-        callers = dict(connection.execute("SELECT name, id FROM clawmark.callers").fetchall())
-        scopes = dict(
+        callers: dict[str, int] = dict(
+            connection.execute("SELECT name, id FROM clawmark.callers").fetchall()
+        )
+        scopes: dict[str, int] = dict(
             connection.execute(
                 "SELECT name, id FROM clawmark.scopes WHERE kind = 'space'"
             ).fetchall()
@@ -127,9 +129,9 @@ def test_no_statement_writes_as_another_author_or_changes_a_log(world: str) -> N
                 connection.execute(add, values)
         with pytest.raises(errors.CheckViolation):
             connection.execute(add, (team, "cy/b.md", "ada", ada))
-        for values in ((team, "cy", ada), (team, "ada", cy), (ops, "ada", ada)):
+        for place in ((team, "cy", ada), (team, "ada", cy), (ops, "ada", ada)):
             with pytest.raises(errors.InsufficientPrivilege):
-                connection.execute(entry, values)
+                connection.execute(entry, place)
         changed = connection.execute("UPDATE clawmark.documents SET hash = 'y', version = -1")
         assert changed.rowcount == 1  # its own
         with pytest.raises(errors.InsufficientPrivilege):
