@@ -154,7 +154,7 @@ def test_a_token_is_printed_once_and_stands_for_its_member(place: Place, postgre
         assert text not in str(connection.execute("SELECT * FROM clawmark.tokens").fetchall())
         used = use_token(connection, made["token"])
         assert used is not None
-        assert (used.name, used.spaces) == ("ada", {"team"})
+        assert (used.name, used.spaces) == ("ada", frozenset({"team"}))
         assert use_token(connection, text) is not None
         assert use_token(connection, text[:-1]) is None
         assert use_token(connection, "cmk_\udcff") is None

@@ -128,7 +128,8 @@ def reads_lines_of_a_document(open_as: OpenAs) -> None:
         cut = ben.read(path, 1, 4, max_chars=8)
         assert cut.truncated
         assert len(cut.text) <= 8
-        for absent in ("ada/memory/x.md", "ben/memory/x.md", "2026-01-01.md", "2026-99-99.md", "x"):
+        odd = ("x", "a\x00.md", "a\ud800.md", "a\n.md", "../team/x.md")
+        for absent in ("ada/memory/x.md", "2026-01-01.md", "2026-99-99.md", *odd):
             assert ben.read(f"spaces/team/{absent}").missing
         for other in ("memory/team/plan.md", "spaces/team", "spaces", ""):
             _refused(lambda other=other: ben.read(other))  # type: ignore[misc]
@@ -237,6 +238,7 @@ def changes_are_exact_and_can_be_continued(open_as: OpenAs) -> None:
         assert [one for page in pages for one in page.documents] == list(whole.documents)
         assert version == whole.version
         assert ben.changes("team", version).documents == ()
+        assert ben.changes("team", 10**30).documents == ()
         ada.publish("team", [_file("memory/a.md", "a"), _file("memory/b.md", "new")])
         ada.withdraw("team", ["memory/c.md"])
         later = ben.changes("team", version)

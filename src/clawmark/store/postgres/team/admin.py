@@ -121,6 +121,12 @@ def grant(
         ).fetchone()
         author = author or (known[0] if known else check_author(name))
         _check_free(connection, scope, caller, check_author(author))
+        if known and author != known[0] and documents.stored(connection, scope, known[0]):
+            raise SpaceInputError(
+                f"{name} has published files as {known[0]}.",
+                argument="author",
+                hint=f"Withdraw them first: `clawmark space revoke {space} {name} --withdraw`.",
+            )
         connection.execute(
             "INSERT INTO clawmark.members (scope, caller, may_write, author) "
             "VALUES (%s, %s, %s, %s) ON CONFLICT (caller, scope) DO UPDATE "
