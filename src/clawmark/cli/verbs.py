@@ -50,6 +50,8 @@ VERBS: dict[str, tuple[str, str]] = {
     "eval": ("Maintain", "Measure search quality with questions whose answers are known"),
     "plugins": ("Maintain", "List the memory plugins: which one is used, and why not the others"),
     "db": ("Maintain", "Set up or examine the PostgreSQL database of the index"),
+    "space": ("Maintain", "Manage the shared spaces of a team and their members"),
+    "token": ("Maintain", "Make, list and revoke tokens for the server of a team"),
     "config": ("Maintain", "Show or change settings"),
     "uninstall": ("Maintain", "List what Clawmark has made on this machine, and remove it"),
     "completion": ("Maintain", "Print the completion script of bash, zsh or fish"),

@@ -47,6 +47,7 @@ NO_EMBEDDERS = Choice((), "no embedder is given", None)
 LONGEST_DOCUMENT = 4_000_000
 """Characters of one published file."""
 MOST_CHANGES = 1_000
+LAST_VERSION = 2**63 - 1
 CHANGED_CHARS = 8_000_000
 """Characters of text in one answer of `changes`, unless a single document has more."""
 MAX_LINES = 120
@@ -145,7 +146,8 @@ class DirectSpaces:
             )
         with self._sessions.reading() as reading:
             member = reading.member(parts.space)
-            document = self._document(reading.connection, member, parts)
+            is_possible = parts.path.isprintable()  # others are not stored
+            document = self._document(reading.connection, member, parts) if is_possible else None
         if document is None or document.text is None:
             return absent(parts.cited, start)
         return excerpt(document.text.encode(), parts.cited, start, lines, MAX_LINES, max_chars)
@@ -160,7 +162,7 @@ class DirectSpaces:
 
     def changes(self, space: str, since: int = 0, limit: int = 100) -> Changes:
         self._sessions.check_reading(space)
-        limit = max(1, min(limit, MOST_CHANGES))
+        since, limit = max(0, min(since, LAST_VERSION)), max(1, min(limit, MOST_CHANGES))
         with self._sessions.reading() as reading:
             member = reading.member(space)
             connection, scope = reading.connection, member.scope
@@ -232,8 +234,9 @@ class DirectSpaces:
                     embedder, store=store, progress=lambda _: None, out_of_time=out_of_time
                 )
                 due, degraded = due + report.due, report.degraded or degraded
-            store.trim_cache()
-            store.tidy()
+                if report.embedded or report.reused:
+                    store.trim_cache()
+                    store.tidy()
         return Due(due, degraded)
 
     def close(self) -> None:

@@ -22,6 +22,7 @@ from clawmark.store.postgres.snapshot import PostgresSnapshot
 from clawmark.store.postgres.team.members import Member, memberships
 from clawmark.store.postgres.team.space_store import SpaceStore
 from clawmark.store.postgres.transaction import PostgresTransaction
+from clawmark.text.space_paths import is_name
 
 LOCK_SECONDS = 10.0
 """How long a write waits for the other writers of its space."""
@@ -59,7 +60,7 @@ class SpaceSessions:
 
     def __init__(self, server: Server, name: str, access: Access) -> None:
         self._server = server
-        self._name = name
+        self._name = name if is_name(name) else ""  # no member has another name
         self._access = access
         self._is_checked = False
         self._checking = threading.Lock()

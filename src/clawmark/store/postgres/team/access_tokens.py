@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from hashlib import sha256
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from clawmark.model.errors import SpaceInputError
 from clawmark.store.postgres.servers import Connection
@@ -28,10 +28,11 @@ class TokenInfo(NamedTuple):
     permissions: tuple[str, ...]
     spaces: tuple[str, ...] | None
     """None for all spaces of its caller."""
-    created: datetime
-    expires: datetime | None
-    revoked: datetime | None
-    last_used: datetime | None
+    created: str
+    """Times are ISO 8601 in UTC."""
+    expires: str | None
+    revoked: str | None
+    last_used: str | None
 
 
 class TokenUse(NamedTuple):
@@ -57,9 +58,11 @@ def create_token(
     label: str = "",
     permissions: Sequence[str],
     spaces: Sequence[str] | None = None,
-    expires: datetime | None = None,
+    days: int | None = None,
 ) -> tuple[str, TokenInfo]:
-    """Make a token for a member of a space; return its text, which is not stored, and its facts."""
+    """Make a token for a member of a space; return its text, which is not stored, and its facts.
+
+    It expires after some days, or never."""
     caller = find_caller(connection, name, login)
     if caller is None:
         raise SpaceInputError(
@@ -72,14 +75,14 @@ def create_token(
     text = PREFIX + secrets.token_urlsafe(_RANDOM_BYTES)
     row = connection.execute(
         "INSERT INTO clawmark.tokens (caller, label, hash, permissions, spaces, expires) "
-        "VALUES (%s, %s, %s, %s, %s, %s) RETURNING id",
+        "VALUES (%s, %s, %s, %s, %s, now() + make_interval(days => %s)) RETURNING id",
         (
             caller,
             label,
             _digest(text),
             sorted(set(permissions)),
             None if spaces is None else sorted(set(spaces)),
-            expires,
+            days,
         ),
     ).fetchone()
     assert row is not None
@@ -137,7 +140,22 @@ def _digest(text: str) -> bytes:
     return sha256(text.encode()).digest()
 
 
-def _made(row: Sequence[object]) -> TokenInfo:
-    made = TokenInfo._make(row)
-    spaces = None if made.spaces is None else tuple(made.spaces)
-    return made._replace(permissions=tuple(made.permissions), spaces=spaces)
+def _made(row: Sequence[Any]) -> TokenInfo:
+    number, login, name, label, permissions, spaces, *times = row
+    created, expires, revoked, last_used = map(_iso, times)
+    return TokenInfo(
+        id=number,
+        login=login,
+        name=name,
+        label=label,
+        permissions=tuple(permissions),
+        spaces=None if spaces is None else tuple(spaces),
+        created=created or "",
+        expires=expires,
+        revoked=revoked,
+        last_used=last_used,
+    )
+
+
+def _iso(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -4,14 +4,22 @@ Every function takes a connection of the owner of the tables, in autocommit mode
 
 from __future__ import annotations
 
+import time
 from typing import NamedTuple
 
 from psycopg import errors
 
 from clawmark.model.errors import SpaceDenied, SpaceInputError
-from clawmark.store.postgres.servers import Connection
+from clawmark.store.postgres.servers import Connection, Server
+from clawmark.store.postgres.sessions import lock_index
+from clawmark.store.postgres.team import documents
+from clawmark.store.postgres.team.members import next_version
+from clawmark.store.postgres.transaction import PostgresTransaction
 from clawmark.store.postgres.vector_indexes import owns_tables
-from clawmark.text.space_paths import check_author, check_space_name
+from clawmark.text.space_paths import SpacePath, check_author, check_space_name
+
+LOCK_SECONDS = 60.0
+"""How long a change of the owner waits for the writers of a space."""
 
 
 class MemberInfo(NamedTuple):
@@ -113,6 +121,12 @@ def grant(
         ).fetchone()
         author = author or (known[0] if known else check_author(name))
         _check_free(connection, scope, caller, check_author(author))
+        if known and author != known[0] and documents.stored(connection, scope, known[0]):
+            raise SpaceInputError(
+                f"{name} has published files as {known[0]}.",
+                argument="author",
+                hint=f"Withdraw them first: `clawmark space revoke {space} {name} --withdraw`.",
+            )
         connection.execute(
             "INSERT INTO clawmark.members (scope, caller, may_write, author) "
             "VALUES (%s, %s, %s, %s) ON CONFLICT (caller, scope) DO UPDATE "
@@ -123,20 +137,41 @@ def grant(
     return Granted(space, found, known is None)
 
 
-def revoke(connection: Connection, space: str, name: str, *, login: str = "") -> None:
-    """Remove a member from a space; what it has written stays."""
+def revoke(connection: Connection, space: str, name: str, *, login: str = "") -> str:
+    """Remove a member from a space and return its author name; what it has written stays."""
     scope = scope_of(connection, space)
     gone = connection.execute(
         "DELETE FROM clawmark.members m USING clawmark.callers c WHERE m.scope = %s "
-        "AND c.id = m.caller AND c.name = %s AND c.login = coalesce(%s, session_user::text)",
+        "AND c.id = m.caller AND c.name = %s AND c.login = coalesce(%s, session_user::text) "
+        "RETURNING m.author",
         (scope, name, login or None),
-    ).rowcount
-    if not gone:
+    ).fetchone()
+    if gone is None:
         raise SpaceInputError(
             f"{name[:80]!a} is not a member of the space {space}.",
             argument="name",
             hint="`clawmark space list` shows the members and their logins; --login names one.",
         )
+    return str(gone[0])
+
+
+def withdraw_all(server: Server, connection: Connection, space: str, author: str) -> int:
+    """Withdraw everything that an author has published in a space; return how many files."""
+    scope = scope_of(connection, space)
+    with connection.transaction():
+        row = lock_index(connection, scope, LOCK_SECONDS, shown=server.shown)
+        if row is None:
+            return 0
+        index = PostgresTransaction(connection, server, scope, row, time.time_ns)
+        paths = list(documents.stored(connection, scope, author))
+        for path in paths:
+            connection.execute(
+                "UPDATE clawmark.documents SET hash = '', text = NULL, changed = now(), "
+                "version = %s WHERE scope = %s AND path = %s",
+                (next_version(connection, scope), scope, path),
+            )
+            index.delete_file(SpacePath(space, path).cited)
+    return len(paths)
 
 
 def delete_space(connection: Connection, space: str) -> None:
