@@ -42,6 +42,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "prompt": ("Use", "Print the memory part of a system prompt, with token counts"),
     "import": ("Connect", "Import the memory of other tools: chats, notes, vectors"),
     "index": ("Maintain", "Update the index from the files"),
+    "pull": ("Use", "Copy the shared spaces of a team into the workspace, or list them"),
     "watch": ("Maintain", "Keep the index up to date until stopped"),
     "status": ("Maintain", "Show what is indexed, what is due, and which embedder is used"),
     "doctor": ("Maintain", "Find problems and how to fix them; --fix fixes the safe ones"),

@@ -29,6 +29,7 @@ from clawmark.system.log_records import get_logger
 if TYPE_CHECKING:
     from types import ModuleType
 
+    from clawmark.agent.tools.shared_notes import SharedNotebook
     from clawmark.embed.base import Embedder
     from clawmark.memory import Memory
 
@@ -144,7 +145,17 @@ def make_context(memory: Memory, name: str, config: Mapping[str, object]) -> Plu
             sources=search.sources,
         ),
         gate=make_gate(memory),
+        shared=_shared_notebook(memory),
     )
+
+
+def _shared_notebook(memory: Memory) -> SharedNotebook | None:
+    if not memory.settings.has_team:
+        return None
+    # Imported here: most memories have no team.
+    from clawmark.composition.team import shared_notebook
+
+    return shared_notebook(memory)
 
 
 def make_forgetter(memory: Memory) -> Forgetter:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from clawmark.backends.builtin import BuiltinBackend
     from clawmark.composition.history.session_reports import SessionReport
     from clawmark.composition.slot import SlotParts
+    from clawmark.composition.team import Team
     from clawmark.config.paths import Places
     from clawmark.config.schema import Settings
     from clawmark.engine.maintenance.evaluate import Question
@@ -77,6 +78,13 @@ class Upkeep:
     def _memory(self) -> Memory:
         """This object: only `Memory` inherits from this class."""
         return cast("Memory", self)
+
+    @property
+    def team(self) -> Team:
+        """The shared spaces of the team; ConfigError if none is configured."""
+        from clawmark.composition.team import open_team
+
+        return open_team(self._memory, self._memory._lease.manager.team)
 
     def add_source(
         self, folder: str | os.PathLike[str], *, name: str = "", patterns: Sequence[str] = ()

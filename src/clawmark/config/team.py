@@ -60,19 +60,19 @@ def _about_caller(
         uri = _filled(team.uri or store_uri, environ)
     except ConfigError as error:
         return [error.message]
+    is_named, has_token = "team.name" in given and team.name, "team.token" in given and team.token
+    warnings = list[str]()
     if is_server(uri):
-        unused = "team.name" in given and team.name
-        missing = [] if team.token else ["team.token is not set, so the server will refuse us."]
-        return [
-            *missing,
-            *(["team.name has no effect: the token names the caller."] * bool(unused)),
-        ]
-    missing = [] if team.name else ["team.name is not set, so no shared space can be used."]
-    unused = "team.token" in given and team.token
-    return [
-        *missing,
-        *(["team.token has no effect: team.uri names a database, not a server."] * bool(unused)),
-    ]
+        if not team.token:
+            warnings.append("team.token is not set, so the server will refuse us.")
+        if is_named:
+            warnings.append("team.name has no effect: the token names the caller.")
+        return warnings
+    if not team.name:
+        warnings.append("team.name is not set, so no shared space can be used.")
+    if has_token:
+        warnings.append("team.token has no effect: team.uri names a database, not a server.")
+    return warnings
 
 
 def _filled(value: object, environ: Mapping[str, str]) -> str:

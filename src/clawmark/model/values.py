@@ -257,6 +257,8 @@ class Filters(NamedTuple):
     as_of: str = ""
     """The day whose files are searched, as given; `Memory.search` chooses the index by it, so it is
     empty in a `Query`."""
+    space: str = ""
+    """A shared space, or `OWN_MEMORY`; empty for the workspace and all of its spaces."""
 
     @property
     def summary(self) -> str:
@@ -267,6 +269,10 @@ class Filters(NamedTuple):
 
 
 NO_FILTERS = Filters()
+OWN_MEMORY = "-"
+"""As the space of a search: the memory of the workspace alone."""
+SPACES = "spaces/"
+"""How the cited paths of shared spaces begin."""
 
 
 class Query(NamedTuple):
