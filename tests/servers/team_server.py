@@ -10,7 +10,8 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
@@ -28,6 +29,14 @@ HANG_SECONDS = 60
 LOGIN = "clawmark_web"
 """The login of the server; it owns nothing."""
 ALL = ("read", "append", "publish")
+
+
+def wait_until(holds: Callable[[], object], errors: Callable[[], str] = lambda: "") -> None:
+    """Ask until something holds; fail after a time in which nothing else could have happened."""
+    ends = time.monotonic() + HANG_SECONDS
+    while not holds():
+        assert time.monotonic() < ends, f"still waiting: {errors()}"
+        time.sleep(0.02)
 
 
 class Reply(NamedTuple):

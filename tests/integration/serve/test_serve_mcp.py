@@ -38,9 +38,7 @@ def other(team: Team, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Team
         yield running
 
 
-def test_any_replica_answers_any_request(
-    team: Team, server: TeamServer, other: TeamServer
-) -> None:
+def test_any_replica_answers_any_request(team: Team, server: TeamServer, other: TeamServer) -> None:
     ada, eve = team.token("ada"), team.token("eve")
     hello = {
         "protocolVersion": "2025-06-18",

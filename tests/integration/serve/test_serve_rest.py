@@ -46,7 +46,9 @@ def test_published_files_are_searched_read_listed_and_withdrawn(
 ) -> None:
     bob = team.token("bob")
     plan = published("memory/team/plan.md", PLAN)
-    assert server.request("POST", "/v1/spaces/team/publish", bob, {"documents": [plan]}).status == 204
+    assert (
+        server.request("POST", "/v1/spaces/team/publish", bob, {"documents": [plan]}).status == 204
+    )
     listed = server.request("GET", "/v1/spaces/team/published", bob).json()
     assert listed == {"documents": {"memory/team/plan.md": plan["hash"]}}
     hit = server.request("POST", "/v1/search", bob, {"query": "ferry pier"}).json()["results"][0]
@@ -151,9 +153,7 @@ def test_filters_and_limits_of_a_search_have_their_effect(team: Team, server: Te
     assert (wrong.status, wrong.error["type"]) == (422, "FilterError")
 
 
-def test_the_log_of_requests_has_no_token_and_no_text(
-    team: Team, tmp_path: Path
-) -> None:
+def test_the_log_of_requests_has_no_token_and_no_text(team: Team, tmp_path: Path) -> None:
     token = team.token("ada")
     with team_server(tmp_path, team.uri) as server:
         server.request("POST", "/v1/search", token, {"query": "confidential heron"})

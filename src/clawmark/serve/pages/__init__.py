@@ -6,7 +6,7 @@ from starlette.routing import Route
 
 from clawmark.serve.pages.document import show_document
 from clawmark.serve.pages.recent import show_recent
-from clawmark.serve.pages.search import show_search
+from clawmark.serve.pages.search import search_for_note, show_search
 from clawmark.serve.pages.sign_in import sign_in_routes
 from clawmark.serve.pages.space import show_space, show_spaces
 from clawmark.serve.pages.view import PAGE as PAGE
@@ -23,6 +23,7 @@ def page_routes(service: Service) -> list[Route]:
         Route("/recent", view(service, show_recent)),
         Route("/spaces", view(service, show_spaces)),
         Route("/space/{space}", view(service, show_space)),
+        Route("/note/{name:path}", view(service, search_for_note)),
         Route("/file/{path:path}", view(service, show_document)),
     ]
 

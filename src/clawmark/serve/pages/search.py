@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from starlette.responses import Response
 
 from clawmark.model.values import Found, Hit, NothingFound
-from clawmark.serve.pages.view import Viewer, page
+from clawmark.serve.pages.view import Viewer, page, redirect
 from clawmark.serve.problems import RequestFailed, invalid
 from clawmark.serve.rest.bodies import MAX_QUERY, SearchRequest
 from clawmark.web.markdown import file_address
@@ -72,6 +72,11 @@ def show_search(viewer: Viewer) -> Response:
     model = search_page(viewer, asked)
     name = "team_results.html" if given.get("part") == "results" else "team_search.html"
     return page(viewer.request, name, model)
+
+
+def search_for_note(viewer: Viewer) -> Response:
+    """Lead a wikilink, which names a note without its folder, to the search for that name."""
+    return redirect("/search?" + urlencode({"q": viewer.request.path_params["name"]}))
 
 
 def search_page(viewer: Viewer, asked: Asked) -> SearchPage:
