@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from clawmark.backends.builtin import BuiltinBackend
     from clawmark.engine.sync.scan import SyncRequest
     from clawmark.memory import Memory
+    from clawmark.model.reports import Finding
 
 URI, TOKEN = "team.uri", "team.token"
 WHOLE = 200_000
@@ -132,6 +133,13 @@ class TeamParts:
             except (ClawmarkError, OSError) as error:
                 said.append(f"The space {name} was not pulled: {error}")
         return said
+
+    def findings(self) -> list[Finding]:
+        """Report whether the spaces answer."""
+        # Imported here: only `doctor` needs it.
+        from clawmark.engine.maintenance.doctor import probe_finding
+
+        return [probe_finding(self.backend.probe_spaces())] if self.names else []
 
     def close(self) -> None:
         """Close the connections."""

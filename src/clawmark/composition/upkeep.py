@@ -337,6 +337,7 @@ class Upkeep:
             *found,
             *self._journal_findings(fix=fix),
             *self.slot.findings(),
+            *composition.team_findings(self._memory._lease.manager.team),
             *about_history,
             *forget.findings(self.places),
             *review.findings(self.review),

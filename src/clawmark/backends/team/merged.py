@@ -191,9 +191,10 @@ class MergedBackend:
 
     def probe(self) -> tuple[Probe, ...]:
         """Probe the backend of the workspace, and list the spaces once."""
-        return (*self.inner.probe(), self._probe_team())
+        return (*self.inner.probe(), self.probe_spaces())
 
-    def _probe_team(self) -> Probe:
+    def probe_spaces(self) -> Probe:
+        """List the spaces once; a failure is reported, not raised."""
         began = time.perf_counter()
         try:
             known = {one.name for one in self._team.spaces().spaces()}
