@@ -417,11 +417,6 @@ def join_team(
     return build_team(builtin, own, settings, places)
 
 
-def team_findings(team: TeamParts | None) -> list[Finding]:
-    """Report whether the shared spaces answer, for `clawmark doctor`."""
-    return [] if team is None else team.findings()
-
-
 def periodic_pull(settings: Settings, team: TeamParts | None) -> Callable[[], Sequence[str]] | None:
     """Return what a process that watches the files does to pull the spaces; None for nothing."""
     return team.pull_quietly if team is not None and settings.team.pull else None

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from clawmark.backends.base import MemoryBackend, Plans
 from clawmark.backends.team.base import TeamSpaces
+from clawmark.backends.team.files.copies import CopyFiles
 from clawmark.backends.team.files.local_paths import is_space_path, local_path
 from clawmark.backends.team.merging import merge, without_spaces
 from clawmark.model.documents import Excerpt
@@ -30,7 +31,6 @@ from clawmark.model.values import (
 from clawmark.system.backoff import Backoff
 from clawmark.system.cancellation import Cancelled, current_cancellation
 from clawmark.text.space_paths import is_name
-from clawmark.workspace.copies import CopyFiles
 
 WAIT_SECONDS = 6.0
 """How long a search waits for the spaces."""
