@@ -9,8 +9,11 @@ from datetime import UTC, datetime
 from typing import Any, cast
 
 from clawmark.composition import _choose, make_query
+from clawmark.config.check import fill_in
 from clawmark.config.paths import Places
 from clawmark.config.schema import Settings
+from clawmark.config.schema.serve import ServeOptions
+from clawmark.config.urls import problem_with
 from clawmark.embed.base import Choice
 from clawmark.embed.services.settings import filled
 from clawmark.model.errors import ConfigError
@@ -38,6 +41,20 @@ def open_team_database(settings: Settings, environ: Mapping[str, str] = os.envir
         )
     serve = settings.serve
     return Server(uri, pool_size=serve.connections, query_seconds=serve.request_seconds)
+
+
+def serve_options(settings: Settings, environ: Mapping[str, str] = os.environ) -> ServeOptions:
+    """Return the section `serve`, with `${NAME}` in its address filled in."""
+    options = settings.serve
+    url = fill_in(options.public_url, "serve.publicUrl", environ).strip().rstrip("/")
+    problem = problem_with(url) if url else ""
+    if problem:
+        raise ConfigError(
+            f"serve.publicUrl is refused: {problem}.",
+            key="serve.publicUrl",
+            hint="Write it as https://memory.example.com.",
+        )
+    return options._replace(public_url=url)
 
 
 def choose_embedders(places: Places, settings: Settings) -> Choice:

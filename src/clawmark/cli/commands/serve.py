@@ -56,7 +56,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     _require_extra()
     # Imported late: optional extras.
-    from clawmark.composition.serving import open_team_database
+    from clawmark.composition.serving import open_team_database, serve_options
     from clawmark.serve.app import ROUTE_NAMES
     from clawmark.serve.metrics import Metrics
     from clawmark.serve.server import check_options
@@ -65,7 +65,7 @@ def run(args: Namespace) -> int:
     places = resolve_places(args.workspace, args.agent, args.config, args.state_dir)
     loaded = load(places)
     print_warnings(loaded.warnings)
-    options = _with_flags(loaded.settings.serve, args)
+    options = _with_flags(serve_options(loaded.settings), args)
     check_options(options)
     # Errors of the configuration are found before any process is started.
     open_team_database(loaded.settings).close()
