@@ -111,8 +111,8 @@ class TeamParts:
 
     def pull(self, name: str) -> Pulled:
         """Bring the copies of one space up to date."""
-        folder = os.path.join(self._places.state_dir, "team", self._places.agent_id)
-        folder = os.path.join(folder, _place_hash(self._settings))
+        own = os.path.join(self._places.state_dir, "agents", self._places.agent_id)
+        folder = os.path.join(own, "team", _place_hash(self._settings))
         make_private_folder(folder)
         return Puller(self.spaces(), self.copies, folder).pull(name)
 
