@@ -38,6 +38,8 @@ PAUSE = Backoff(first=0.2, longest=2.0)
 MOST_DOCUMENTS = 100
 """Of one request to publish or withdraw."""
 MAX_MESSAGE = 300
+NEWEST = 2**62
+"""No space has a later version."""
 
 
 class Limit(NamedTuple):
@@ -111,7 +113,9 @@ class RemoteSpaces:
             )
         given = {"from": start, "lines": lines, "maxChars": min(max_chars, 200_000)}
         asked = urlencode({name: value for name, value in given.items() if value is not None})
-        rest = quote(place.cited.partition("/")[2], safe="/")
+        is_possible = place.path.isprintable() and ".." not in place.path.split("/")
+        # A path that no document can have asks for an absent one: the space may be denied.
+        rest = quote(f"{_sent(place.space, '')}/{place.path if is_possible else '0'}", safe="/")
         try:
             return self._get(f"/v1/documents/{rest}?{asked}", answers.parse_excerpt, place.space)
         except _Absent:
@@ -150,6 +154,7 @@ class RemoteSpaces:
 
     def changes(self, space: str, since: int = 0, limit: int = 100) -> Changes:
         """Return what has changed in a space after a version."""
+        since = max(0, min(since, NEWEST))
         while True:
             asked = urlencode({"since": since, "limit": limit})
             path = f"/v1/spaces/{quote(space, safe='')}/changes?{asked}"
