@@ -30,12 +30,18 @@ if TYPE_CHECKING:
     from clawmark.agent.review.proposals import Proposal
     from clawmark.agent.session.conversation import Conversation, HostOptions, UserTurn
     from clawmark.agent.session.session import Fields
+    from clawmark.agent.tools.gate import Refusal
+    from clawmark.backends.team.base import Appended, SpaceInfo
+    from clawmark.backends.team.files.publishing import PublishPlan
+    from clawmark.backends.team.files.pulling import Pulled
     from clawmark.composition.slot import SlotParts
+    from clawmark.composition.team_memory import Team
     from clawmark.config.paths import Places
     from clawmark.config.schema import Loaded, Settings
     from clawmark.embed.base import Choice, Embedder
     from clawmark.engine.versions.workspace_history import FileChange, HistoryEntry
     from clawmark.history.journal import Journal
+    from clawmark.model.sync_report import SpaceSync
     from clawmark.system.counters import Metrics
 
 P = ParamSpec("P")
@@ -121,6 +127,34 @@ class AsyncHistory:
         """Take back the last write of an agent, of anyone, or the one with this id."""
         memory = self._memory
         return await self._workers.run(lambda: memory.history.undo(anyone=anyone, write=write))
+
+
+class AsyncTeam:
+    """`Memory.team`, whose calls are awaited."""
+
+    def __init__(self, opened: Callable[[], Team], workers: Workers) -> None:
+        self._opened = opened
+        self._workers = workers
+
+    async def spaces(self) -> tuple[SpaceInfo, ...]:
+        """Return the spaces that the caller may read, by name."""
+        return await self._workers.run(lambda: self._opened().spaces())
+
+    async def append(self, space: str, text: str, *, key: str = "") -> Appended:
+        """Append an entry to today's log of a space."""
+        return await self._workers.run(lambda: self._opened().append(space, text, key=key))
+
+    async def check_note(self, space: str, text: str) -> Refusal | None:
+        """Return why the write gate refuses an entry, or None."""
+        return await self._workers.run(lambda: self._opened().check_note(space, text))
+
+    async def pull(self, *names: str) -> tuple[Pulled, ...]:
+        """Copy spaces into the folder `spaces` of the workspace."""
+        return await self._workers.run(lambda: self._opened().pull(*names))
+
+    async def plan(self) -> tuple[tuple[PublishPlan, SpaceSync], ...]:
+        """Return what a sync would publish and withdraw in each space."""
+        return await self._workers.run(lambda: self._opened().plan())
 
 
 class AsyncConversation:
@@ -328,6 +362,11 @@ class AsyncMemory:
     def review(self) -> AsyncProposals:
         """The changes that agents have proposed, for the user to accept, reject or edit."""
         return AsyncProposals(lambda: self._opened.review, self._workers)
+
+    @property
+    def team(self) -> AsyncTeam:
+        """The shared spaces of the team."""
+        return AsyncTeam(lambda: self._opened.team, self._workers)
 
     search = _awaited(Memory.search, cancellable=True)
     recall = _awaited(Memory.recall, cancellable=True)

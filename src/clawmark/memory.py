@@ -23,7 +23,7 @@ from clawmark.config.schema import Loaded, Settings
 from clawmark.embed.base import Choice, Embedder
 from clawmark.engine.sync.scan import look_ahead
 from clawmark.model.errors import WorkspaceError
-from clawmark.model.values import NO_FILTERS, Found, Scan, SyncPlan
+from clawmark.model.values import Found, Scan, SyncPlan
 from clawmark.system.counters import Metrics
 from clawmark.workspace import Workspace
 from clawmark.workspace.daily import format_entry
@@ -75,9 +75,10 @@ class Memory(Upkeep):
         self._lease = lease_manager(
             places, loaded, embedder, provider, background=background, clock=clock
         )
-        self._builtin, self._backend = self._lease.manager.builtin, self._lease.manager.backend
+        manager = self._lease.manager
+        self._builtin, self._backend = manager.builtin, manager.backend
         self._parts = self._builtin.parts
-        is_other = loaded.settings.memory_search.enabled and self._backend is not self._builtin
+        is_other = loaded.settings.memory_search.enabled and manager.own is not self._builtin
         self._other = self._backend if is_other else None
         """The backend that answers instead of the built-in one."""
 
@@ -151,6 +152,7 @@ class Memory(Upkeep):
         until: str | None = None,
         path: str | None = None,
         source: str | None = None,
+        space: str | None = None,
         as_of: str | None = None,
         explain: bool = False,
         freshen: bool = True,
@@ -159,18 +161,15 @@ class Memory(Upkeep):
 
         `since` and `until` are days (`2026-02-24`, or `7d` and `2w` before today), both inclusive;
         passages without a date are left out. `path` is a pattern such as `memory/projects/**`,
-        `source` is `memory`, `sessions` or the name of an added folder. `as_of` searches the memory
+        `source` is `memory`, `sessions` or the name of an added folder, `space` a shared space, or
+        `-` for the workspace without its spaces. `as_of` searches the memory
         files as they were at the end of a day, which then counts as today, or at an ISO 8601 time;
         `VersionMissing` if no version of that time is known. `explain` adds how the
         answer was found, and to each hit where it came from."""
         earlier = self._at(as_of) if as_of else None
         today = self.today if earlier is None else earlier.today
-        filters = NO_FILTERS
-        if since or until or path or source:
-            # Imported late: it needs datetime, and most searches have no filter.
-            from clawmark.text.filters import make_filters
-
-            filters = make_filters(since=since, until=until, path=path, source=source, today=today)
+        given = {"since": since, "until": until, "path": path, "source": source, "space": space}
+        filters = composition.read_filters(self.settings, given, today)
         options = self.settings.memory_search.query
         query = composition.make_query(options, text, max_results, min_score, today)
         query = query._replace(filters=filters, explain=explain)
@@ -340,7 +339,13 @@ class Memory(Upkeep):
 
         composition.require_index(self.settings)
         wanted = self.settings.memory_search.sync.watch if files is None else files
-        watching = Watching(self._builtin, files=wanted, on_event=on_event, other=self._other)
+        watching = Watching(
+            self._builtin,
+            files=wanted,
+            on_event=on_event,
+            other=self._other,
+            pull=composition.periodic_pull(self.settings, self._lease.manager.team),
+        )
         self._watchings.append(watching)
         return watching
 

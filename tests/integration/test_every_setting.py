@@ -55,6 +55,7 @@ from setting_effects import (
     transcripts,
     versions_kept,
 )
+from team_effects import TEAM_ACTS
 
 from clawmark.config.keys import BY_NAME
 from clawmark.config.schema.tools import BySession
@@ -178,6 +179,7 @@ ACTS: dict[str, Acts] = {
     "memory.history.maxDays": Acts(365, 10, versions_kept),
     "memory.history.maxMb": Acts(256, 1, versions_kept),
     "memory.review": Acts("curated", "off", page_after_a_note_of_an_agent),
+    **TEAM_ACTS,
     "tools.allow": Acts([], ["memory_get"], tools),
     "tools.deny": Acts([], ["group:memory"], tools),
     "plugins.slots.memory": Acts("memory-core", "none", tools),
@@ -263,6 +265,32 @@ PROVEN_ELSEWHERE = {
     "test_the_clock_brings_the_index_up_to_date",
     RERANK + "timeoutMs": "integration/test_rerank.py::"
     "test_a_reranker_that_fails_or_is_late_leaves_the_search_as_it_was",
+    **{
+        f"serve.{key}": f"integration/serve/{test}"
+        for key, test in {
+            "host": "test_serve_settings.py::test_behind_a_proxy_tokens_are_accepted_from_it_only",
+            "port": "test_serve_settings.py::test_the_port_and_the_log_are_those_of_the_settings",
+            "workers": "test_serve_operations.py::"
+            "test_workers_share_a_port_and_their_metrics_and_are_replaced",
+            "publicUrl": "test_serve_settings.py::"
+            "test_behind_a_proxy_tokens_are_accepted_from_it_only",
+            "trustedProxies": "test_serve_settings.py::"
+            "test_behind_a_proxy_tokens_are_accepted_from_it_only",
+            "connections": "test_serve_settings.py::"
+            "test_a_process_opens_no_more_connections_than_configured",
+            "maxBodyBytes": "test_serve_settings.py::test_bodies_are_limited_in_size_and_time",
+            "requestSeconds": "test_serve_settings.py::test_bodies_are_limited_in_size_and_time",
+            "shutdownSeconds": "test_serve_operations.py::"
+            "test_requests_that_do_not_finish_are_ended_after_the_limit",
+            "embed": "test_serve_settings.py::test_missing_vectors_are_made_in_the_background",
+            "accessLog": "test_serve_settings.py::"
+            "test_the_port_and_the_log_are_those_of_the_settings",
+            "rateLimits.perToken": "test_serve_operations.py::"
+            "test_limits_count_by_token_and_by_address",
+            "rateLimits.perAddress": "test_serve_operations.py::"
+            "test_limits_count_by_token_and_by_address",
+        }.items()
+    },
     R + "proxy": "integration/test_every_setting.py::test_a_service_is_reached_through_the_proxy",
     "memory.backend": "integration/test_qmd_failures.py::test_the_commands_show_the_fallback",
     S + "qmd.extraCollections": "integration/test_qmd.py::"

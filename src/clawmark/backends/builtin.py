@@ -82,6 +82,8 @@ class BuiltinBackend:
         self._debounce, self._interval = debounce, interval
         self._revived: dict[Identity, Embedder | None] = {}
         self._syncing = RLock()
+        self.after_sync: Callable[[SyncReport, Scan, SyncRequest], SyncReport] | None = None
+        """Called after each complete look at the files; it may add to the report."""
         self._background: Background | None = None
         self.freshener = Freshener(parts, lambda: self._background, self.note_change)
         if background:
@@ -373,7 +375,10 @@ class BuiltinBackend:
             self.record(report, self._recent(scans))
         self.parts.metrics.count("syncs")
         degraded = report.degraded or self.parts.choice.degraded
-        return report._replace(degraded=degraded, healed=healed)
+        report = report._replace(degraded=degraded, healed=healed)
+        if self.after_sync is None or not scans or request.seconds is not None:
+            return report
+        return self.after_sync(report, scans[-1], request)
 
     def _recent(self, scans: Sequence[Scan]) -> Scan | None:
         """Return the last scan of a sync unless it is so old that other files may have changed."""

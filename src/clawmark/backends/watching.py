@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from clawmark.backends.background import Background
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from clawmark.backends.base import MemoryBackend
     from clawmark.backends.builtin import BuiltinBackend
 
+PULL_SECONDS = 60.0
+CLOSE_SECONDS = 5.0
+"""How long closing waits for a running pull, which may be interrupted at any moment."""
 DEBOUNCE = 1.5
 """How long changes must have stopped before another backend is synced, in seconds."""
 
@@ -45,8 +49,10 @@ class Watching:
         files: bool,
         on_event: Callable[[WatchEvent], None] | None = None,
         other: MemoryBackend | None = None,
+        pull: Callable[[], Sequence[str]] | None = None,
     ) -> None:
-        """`other` is the backend that is kept up to date instead of the built-in one."""
+        """`other` is the backend that is kept up to date instead of the built-in one. `pull` is
+        called every minute; it returns what the user should know."""
         self._backend = backend
         self._other = other
         self._background = backend.background() if other is None else _background_of(other)
@@ -65,6 +71,7 @@ class Watching:
             self._watcher.start()
             if other is None:
                 backend.freshener.count_changes = self._watcher.count_changes
+        self._pulling = _Pulling(pull, self._warned) if pull is not None else None
         # Index what changed before the watcher started.
         self._background.ask(SyncRequest(reason="watch"))
 
@@ -129,6 +136,8 @@ class Watching:
         if self._watcher is not None:
             self._backend.freshener.count_changes = lambda: None
             self._watcher.close()
+        if self._pulling is not None:
+            self._pulling.close()
         if self._other is not None:
             self._background.close(lambda: None)
         if self._on_event is not None:
@@ -168,6 +177,33 @@ class Watching:
     def _warned(self, message: str) -> None:
         get_logger("clawmark.watch").warning(message)
         self._background.emit(WatchEvent("warning", message=message))
+
+
+class _Pulling:
+    """Calls a function every minute in a thread of its own, until it is closed."""
+
+    def __init__(self, pull: Callable[[], Sequence[str]], warn: Callable[[str], None]) -> None:
+        self._pull = pull
+        self._warn = warn
+        self._warned: set[str] = set()
+        self.first = threading.Event()
+        """Set after the first pull."""
+        self._closed = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="clawmark-pull", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        while not self._closed.is_set():
+            said = set(self._pull())
+            for message in sorted(said - self._warned):
+                self._warn(message)
+            self._warned = said  # each is reported once while it lasts
+            self.first.set()
+            self._closed.wait(PULL_SECONDS)
+
+    def close(self) -> None:
+        self._closed.set()
+        self._thread.join(CLOSE_SECONDS)
 
 
 def _background_of(backend: MemoryBackend) -> Background:

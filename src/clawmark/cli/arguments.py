@@ -194,6 +194,15 @@ def some_text(text: str) -> str:
     return text
 
 
+def stored_text(text: str) -> str:
+    """Accept text that a database can store: not empty, without NUL, and valid Unicode."""
+    try:
+        some_text(text).encode()
+    except UnicodeEncodeError:
+        raise argparse.ArgumentTypeError("must be valid UTF-8") from None
+    return text
+
+
 def _help_width() -> int:
     # Without a width, argparse would import shutil, which costs 2 ms.
     try:

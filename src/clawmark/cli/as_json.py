@@ -36,6 +36,8 @@ def hit_as_json(hit: Hit) -> dict[str, object]:
     }
     if hit.date:
         body["date"] = hit.date
+    if hit.space:
+        body |= {"space": hit.space, "author": hit.author}
     if hit.replaced:
         body["replaced"] = [{"text": one.text, "until": one.until} for one in hit.replaced]
     if hit.mime:

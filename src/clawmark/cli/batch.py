@@ -1,9 +1,9 @@
 """`clawmark search --batch`: read one query per line and write one JSON line for each.
 
 A line is the query itself or an object `{"id", "query", "since", "until", "path", "source",
-"asOf"}`; the default id is the line number. A filter on a line overrides the one on the command
-line. An invalid line is answered with an error line. The index is updated once, before the first
-query about the present."""
+"asOf", "space"}`; the default id is the line number. A filter on a line overrides the one on the
+command line. An invalid line is answered with an error line. The index is updated once, before the
+first query about the present."""
 
 from __future__ import annotations
 

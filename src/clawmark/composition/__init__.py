@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from clawmark.backends.builtin import BuiltinBackend
@@ -20,7 +20,7 @@ from clawmark.embed.base import Choice, Embedder
 from clawmark.engine.maintenance.source_file import SourceFile
 from clawmark.engine.parts import IndexParts, Setup
 from clawmark.engine.sync.scan import SyncParts
-from clawmark.model.values import Identity, MediaRules, Query, Scan
+from clawmark.model.values import NO_FILTERS, Filters, Identity, MediaRules, Query, Scan
 from clawmark.system.counters import Metrics, SharedCounts
 from clawmark.workspace import Workspace
 from clawmark.workspace.places import ROOT_FILES
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from clawmark.backends.base import MemoryBackend
+    from clawmark.composition.team import TeamParts
     from clawmark.engine.search.rerank import RerankStep
     from clawmark.engine.sync.media import MediaSync
     from clawmark.engine.versions.recorder import VersionRecorder
@@ -76,6 +77,7 @@ def build(
         journal=lambda: make_journal(places, loaded.settings, clock),
         is_forgotten=lambda text: make_tombstones(places).is_forgotten(text),
         review=lambda: _write_review(places, loaded.settings, workspace),
+        copies="spaces" if loaded.settings.has_team else "",
     )
     # Without a cache, only the vectors of indexed passages are kept.
     cache_entries = options.cache.max_entries if options.cache.enabled else 0
@@ -381,6 +383,43 @@ def redactor_of(options: MemorySearch) -> Redactor:
     from clawmark.text.secrets.redact import Redactor
 
     return Redactor(keys_of(options))
+
+
+def read_filters(
+    settings: Settings, given: Mapping[str, str | None], today: Callable[[], str]
+) -> Filters:
+    """Return the parsed filters of a search."""
+    if not any(given.values()):
+        return NO_FILTERS
+    # Imported late: it needs datetime, and most searches have no filter.
+    from clawmark.text.filters import make_filters
+
+    return make_filters(
+        since=given["since"],
+        until=given["until"],
+        path=given["path"],
+        source=given["source"],
+        today=today,
+        space=given["space"],
+        has_spaces=settings.has_team,
+    )
+
+
+def join_team(
+    builtin: BuiltinBackend, own: MemoryBackend, settings: Settings, places: Places
+) -> TeamParts | None:
+    """Return the configured team of a memory; None without one."""
+    if not settings.has_team:
+        return None
+    # Imported late: most memories have no team.
+    from clawmark.composition.team import build_team
+
+    return build_team(builtin, own, settings, places)
+
+
+def periodic_pull(settings: Settings, team: TeamParts | None) -> Callable[[], Sequence[str]] | None:
+    """Return what a process that watches the files does to pull the spaces; None for nothing."""
+    return team.pull_quietly if team is not None and settings.team.pull else None
 
 
 def make_query(

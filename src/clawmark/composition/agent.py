@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from clawmark.composition import keys_of, redactor_of
 from clawmark.config.schema.plugins import MEMORY_CORE, NO_MEMORY
+from clawmark.model.values import OWN_MEMORY
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -81,6 +83,8 @@ def session_access(
         shared=settings.memory.shared_sessions,
         sandbox=settings.sandbox,
         sandboxed=sandboxed,
+        spaces=settings.team.spaces if settings.has_team else None,
+        team_shared=settings.team.shared_sessions if settings.has_team else (),
     )
 
 
@@ -178,7 +182,7 @@ def recall_text(
     if not memory.settings.memory_search.enabled or not may_search:
         return ""
     return recall(
-        memory.search,
+        partial(memory.search, space=OWN_MEMORY),  # what others wrote is never recalled unasked
         text,
         session.access.kind,
         gate=trust_gate(memory),

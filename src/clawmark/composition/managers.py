@@ -12,7 +12,7 @@ from _thread import RLock  # a lock without `threading`, which costs a cold sear
 from _weakref import ref  # `weakref` itself costs a cold search as much
 from typing import TYPE_CHECKING
 
-from clawmark.composition import build, choose_backend
+from clawmark.composition import build, choose_backend, join_team
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from clawmark.backends.base import MemoryBackend
     from clawmark.backends.builtin import BuiltinBackend
+    from clawmark.composition.team import TeamParts
     from clawmark.config.paths import Places
     from clawmark.config.schema import Loaded
     from clawmark.embed.base import Embedder
@@ -29,11 +30,18 @@ class Manager:
     """A backend, and how many memories use it."""
 
     def __init__(
-        self, identity: tuple[object, ...], builtin: BuiltinBackend, backend: MemoryBackend
+        self,
+        identity: tuple[object, ...],
+        builtin: BuiltinBackend,
+        own: MemoryBackend,
+        team: TeamParts | None,
     ) -> None:
         self.identity = identity
         self.builtin = builtin
-        self.backend = backend
+        self.own = own
+        """The backend that answers about the workspace."""
+        self.team = team
+        self.backend = own if team is None else team.backend
         self.users = 0
 
 
@@ -90,8 +98,9 @@ def lease_manager(
         manager = _find(identity)
         if manager is None:
             builtin = build(places, loaded, embedder, provider, background=background, clock=clock)
-            backend = choose_backend(builtin, loaded.settings, places, background=background)
-            manager = Manager(identity, builtin, backend)
+            own = choose_backend(builtin, loaded.settings, places, background=background)
+            team = join_team(builtin, own, loaded.settings, places)
+            manager = Manager(identity, builtin, own, team)
             _managers.append(ref(manager))
         else:
             manager.builtin.freshener.expire()

@@ -21,6 +21,7 @@ from clawmark.agent.tools.memory_forget import Forgetter
 from clawmark.composition import redactor_of
 from clawmark.composition.agent import search_scope, session_access
 from clawmark.composition.history.trust import make_gate
+from clawmark.composition.team_memory import shared_notebook
 from clawmark.composition.usage import counting_search
 from clawmark.config.schema.plugins import MEMORY_CORE
 from clawmark.model.reports import Finding, PluginReport, Status
@@ -29,6 +30,7 @@ from clawmark.system.log_records import get_logger
 if TYPE_CHECKING:
     from types import ModuleType
 
+    from clawmark.agent.tools.shared_notes import SharedNotebook
     from clawmark.embed.base import Embedder
     from clawmark.memory import Memory
 
@@ -144,7 +146,12 @@ def make_context(memory: Memory, name: str, config: Mapping[str, object]) -> Plu
             sources=search.sources,
         ),
         gate=make_gate(memory),
+        shared=_shared_notebook(memory),
     )
+
+
+def _shared_notebook(memory: Memory) -> SharedNotebook | None:
+    return shared_notebook(memory) if memory.settings.has_team else None
 
 
 def make_forgetter(memory: Memory) -> Forgetter:

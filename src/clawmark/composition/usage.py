@@ -9,6 +9,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 from clawmark.config.paths import Places
+from clawmark.model.values import OWN_MEMORY
 
 if TYPE_CHECKING:
     from clawmark.memory import Memory
@@ -34,10 +35,13 @@ def usage_file(places: Places) -> str:
 
 
 def counting_search(memory: Memory) -> Callable[..., Found]:
-    """Return `Memory.search` with counting; a count never delays or changes the answer."""
+    """Return `Memory.search` with counting; a count never delays or changes the answer.
+
+    It searches the shared spaces only if it is given `space`: what others wrote must not be
+    recalled unasked."""
 
     def search(text: str, **options: object) -> Found:
-        found = memory.search(text, **options)  # type: ignore[arg-type]
+        found = memory.search(text, **{"space": OWN_MEMORY} | options)  # type: ignore[arg-type]
         if not _is_counted.get():
             return found
         # Imported late: a hook that calls no tool does not need it.

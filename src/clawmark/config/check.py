@@ -338,6 +338,47 @@ def _scope(key: Key, written: Written) -> Mapping[str, object]:
     return value
 
 
+def _spaces(key: Key, written: Written) -> tuple[str, ...]:
+    """Names of shared spaces."""
+    value = written.value
+    if not isinstance(value, list):
+        raise refuse(written, f'must be a list of spaces such as ["team"], not {show(value)}')
+    for number, name in enumerate(value):
+        if not is_space_name(name):
+            inner = written._replace(path=(*written.path, number))
+            raise refuse(inner, f"{_SPACE_RULE}, not {show(name)}")
+    return tuple(dict.fromkeys(value))
+
+
+def _publish(key: Key, written: Written) -> Mapping[str, tuple[str, ...]]:
+    """Patterns of files for each space."""
+    value = written.value
+    if not isinstance(value, dict):
+        example = '{ team: ["memory/team/**"] }'
+        raise refuse(written, f"must be an object such as {example}, not {show(value)}")
+    found = dict[str, tuple[str, ...]]()
+    for name, patterns in value.items():
+        inner = written._replace(path=(*written.path, name), value=patterns)
+        if not is_space_name(name):
+            raise refuse(inner, f"is not a space: {_SPACE_RULE}")
+        for number, pattern in enumerate(_texts(key, inner)):
+            if pattern.startswith(("/", "../", "!", "~")) or ":" in pattern.partition("/")[0]:
+                place = inner._replace(path=(*inner.path, number))
+                raise refuse(
+                    place, f"must be a pattern for files of the workspace, not {show(pattern)}"
+                )
+        found[name] = tuple(one.removeprefix("./") for one in _texts(key, inner))
+    return found
+
+
+def is_space_name(name: object) -> bool:
+    """Whether a value may be the name of a shared space, or of an author in one."""
+    return isinstance(name, str) and re.fullmatch(r"[a-z0-9][a-z0-9._-]{0,62}", name) is not None
+
+
+_SPACE_RULE = "must be 1 to 63 of a-z, 0-9, dot, _ and -, beginning with a letter or digit"
+
+
 class Kind(NamedTuple):
     """How the values of a key are checked, and in a few words what they may be."""
 
@@ -365,6 +406,8 @@ KINDS: dict[str, Kind] = {
     "duration": Kind(_duration, "a time, as 5m or 1h; a bare number is minutes"),
     "collections": Kind(_collections, "a list of folders, as {path, name, pattern}"),
     "scope": Kind(_scope, "an object with default and rules"),
+    "spaces": Kind(_spaces, "a list of names"),
+    "publish": Kind(_publish, "an object of lists of patterns"),
 }
 
 

@@ -23,6 +23,8 @@ _SECTIONS = {
     "plugins": "plugins",
     "qmd": "memory.qmd",
     "qmd_search": "memorySearch.qmd",
+    "team": "team",
+    "serve": "serve",
 }
 """The sections outside of `agents.defaults`, by the attribute of `Settings`."""
 _IRREGULAR = {"lambda_": "lambda", "note": "entries.session-memory"}

@@ -21,7 +21,7 @@ telegram tools ui update web whatsapp wizard
 """
 OTHER_SECTIONS = frozenset(_OTHERS.split())
 """Top-level names of an OpenClaw file that are not about memory."""
-OUR_SECTIONS = ("agents", "memory", "memorySearch")
+OUR_SECTIONS = ("agents", "memory", "memorySearch", "team", "serve")
 SHARED_SECTIONS = ("hooks", "session", "plugins", "tools", "memoryPolicy")
 """Top-level sections of the host in which some keys are about memory."""
 _WHOLE_GROUPS = (
@@ -141,6 +141,8 @@ def sections_for(tree: dict[str, object], agent: str, source: Source) -> Iterato
     yield from _search_sections(tree, ("memory", "search"), source)
     others = {key: value for key, value in memory.items() if key != "search"}
     yield Section("memory", ("memory",), others)
+    yield Section("team", ("team",), _inner(tree, ("team",), source))
+    yield Section("serve", ("serve",), _inner(tree, ("serve",), source))
     yield from _search_sections(tree, ("agents", "defaults", "memorySearch"), source)
     defaults = _inner(tree, ("agents", "defaults"), source)
     yield Section(

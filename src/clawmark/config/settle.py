@@ -91,6 +91,12 @@ def settle(gathered: Gathered, places: Places) -> Loaded:
         )
         settings = with_value(settings, "memorySearch.store.path", "")
     warnings += _unused_with_uri(settings.memory_search.store, values)
+    team = {key: written for key, (_, written) in values.items() if key.startswith("team.")}
+    if team:
+        # Imported late: most files have no shared spaces.
+        from clawmark.config.team import team_warnings
+
+        warnings += team_warnings(settings, team)
     _warn_of_unset_variables(settings, warnings)
     if settings.user_timezone:
         _check_timezone(values["agents.defaults.userTimezone"][1])

@@ -62,6 +62,8 @@ _RESULT: Payload = {
     "mime": _TEXT,
     "flags": _FLAGS,
     "trust": _TEXT,
+    "space": _TEXT,
+    "author": _TEXT,
 }
 TOOLS: dict[str, ToolInfo] = {
     "memory_search": ToolInfo(
@@ -123,6 +125,8 @@ TOOLS: dict[str, ToolInfo] = {
             "flags": _FLAGS,
             "proposal": _TEXT,
             "note": _TEXT,
+            "space": _TEXT,
+            "author": _TEXT,
         },
     ),
     "memory_recall": ToolInfo("Recall from memory", writes=False, answer={}),

@@ -37,6 +37,8 @@ class Excerpt(NamedTuple):
     """The file does not exist. (An empty file has `total_lines` 0 and is not missing.)"""
     mime: str = ""
     """The type of an image or audio file, which is described in one sentence; empty for text."""
+    note: str = ""
+    """Why it may not be the latest text; empty if it is."""
 
 
 class Written(NamedTuple):

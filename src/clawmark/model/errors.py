@@ -239,6 +239,30 @@ class BackendMisbehaved(BackendError):
     """The backend gave an answer that cannot be read."""
 
 
+class SpaceDenied(ClawmarkError):
+    """A shared space does not exist, or the caller may not read or write it."""
+
+    exit_code = 4
+
+    def __init__(self, message: str, *, space: str, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.space = space
+
+
+class SpaceInputError(ClawmarkError):
+    """What was given to a shared space cannot be used: a name, a path, a text or a key."""
+
+    exit_code = 2
+
+    def __init__(self, message: str, *, argument: str, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.argument = argument
+
+
+class SpacesUnavailable(ClawmarkError):
+    """The database or the server of the shared spaces does not answer, or refuses the caller."""
+
+
 class PluginError(ClawmarkError):
     """A plugin cannot be used; `plugin` is its name, `owner` the distribution it comes from."""
 

@@ -187,11 +187,11 @@ class Finding(NamedTuple):
 class Probe(NamedTuple):
     """The result of trying out one part of the memory."""
 
-    part: Literal["embeddings", "vectors", "backend"]
+    part: Literal["embeddings", "vectors", "backend", "spaces"]
     state: Literal["ok", "failed", "off"]
     """`off` when the configuration disables it."""
     name: str
-    """The embedder, the vector engine or the backend."""
+    """The embedder, the vector engine, the backend or the shared spaces."""
     reason: str = ""
     """Why it failed or is off."""
     next_step: str = ""

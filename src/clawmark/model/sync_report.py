@@ -28,6 +28,20 @@ class FileFailure(NamedTuple):
     reason: str
 
 
+class SpaceSync(NamedTuple):
+    """What a sync did with one shared space."""
+
+    space: str
+    published: int = 0
+    withdrawn: int = 0
+    unchanged: int = 0
+    withheld: tuple[FileFailure, ...] = ()
+    """Files that were not published, and why."""
+    problem: str = ""
+    """Why the space could not be brought up to date; empty if it was."""
+    next_step: str = ""
+
+
 class SyncReport(NamedTuple):
     """What a sync did and what it left."""
 
@@ -55,3 +69,5 @@ class SyncReport(NamedTuple):
     """Why batch jobs did not finish everything, or what is still pending; empty when they did, or
     are switched off.
     """
+    spaces: tuple[SpaceSync, ...] = ()
+    """What was published into the shared spaces; empty without a team."""

@@ -257,6 +257,8 @@ class Filters(NamedTuple):
     as_of: str = ""
     """The day whose files are searched, as given; `Memory.search` chooses the index by it, so it is
     empty in a `Query`."""
+    space: str = ""
+    """A shared space, or `OWN_MEMORY`; empty for the workspace and all of its spaces."""
 
     @property
     def summary(self) -> str:
@@ -267,6 +269,10 @@ class Filters(NamedTuple):
 
 
 NO_FILTERS = Filters()
+OWN_MEMORY = "-"
+"""As the space of a search: the memory of the workspace alone."""
+SPACES = "spaces/"
+"""How the cited paths of shared spaces begin."""
 
 
 class Query(NamedTuple):
@@ -320,6 +326,10 @@ class Hit(NamedTuple):
     origin: Provenance | None = None
     """Where the passage came from, by the journal. It is looked up with `explain`, and by
     `Memory.origins`; None also if the passage is not text of a memory file."""
+    space: str = ""
+    """The shared space it is from; empty for the memory of the workspace."""
+    author: str = ""
+    """Who published it in the space; empty for logs, whose entries name their authors."""
 
     @property
     def modality(self) -> str:

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from datetime import date, datetime, timedelta, timezone
 from typing import NamedTuple
 
-from clawmark.model.errors import FilterError
-from clawmark.model.values import Filters
+from clawmark.model.errors import FilterError, SpaceDenied
+from clawmark.model.values import OWN_MEMORY, Filters
 
 MAX_PATTERN = 500
 _BACK = re.compile(r"([0-9]{1,4})([dw])", re.IGNORECASE)
@@ -34,8 +34,13 @@ def make_filters(
     path: str | None,
     source: str | None,
     today: Callable[[], str],
+    space: str | None = None,
+    has_spaces: bool = False,
 ) -> Filters:
-    """Return the parsed filters; None and blank text mean that a filter was not given."""
+    """Return the parsed filters; None and blank text mean that a filter was not given.
+
+    `has_spaces` says that there are shared spaces; without them, SpaceDenied for the name of one.
+    """
     first, last = parse_day("since", since, today), parse_day("until", until, today)
     if first and last and first > last:
         raise FilterError(
@@ -50,7 +55,29 @@ def make_filters(
             argument="path",
             hint="Write a pattern such as memory/projects/**.",
         )
-    return Filters(since=first, until=last, path=pattern, source=(source or "").strip())
+    return Filters(
+        since=first,
+        until=last,
+        path=pattern,
+        source=(source or "").strip(),
+        space=_space((space or "").strip(), (source or "").strip(), has_spaces=has_spaces),
+    )
+
+
+def _space(space: str, source: str, *, has_spaces: bool) -> str:
+    if not has_spaces and space not in ("", OWN_MEMORY):
+        raise SpaceDenied(
+            f"There is no shared space {space[:64]!a} here: no team is configured.",
+            space=space,
+            hint="Set team.uri and team.spaces.",
+        )
+    if source and space not in ("", OWN_MEMORY):
+        raise FilterError(
+            f"source is {source[:40]!a} and space is {space[:40]!a}: give one of them.",
+            argument="source",
+            hint="A source is a part of the workspace; a space is shared with others.",
+        )
+    return space if has_spaces else ""
 
 
 def parse_day(name: str, given: str | None, today: Callable[[], str]) -> str:

@@ -47,6 +47,7 @@ class WorkspaceReader:
         sources: Callable[[], tuple[places.Source, ...]],
         media: MediaRules | None,
         counts: SharedCounts | None,
+        copies: str = "",
     ) -> None:
         given = os.path.abspath(root)
         self.root = os.path.realpath(given)
@@ -59,6 +60,8 @@ class WorkspaceReader:
         self.sessions = sessions
         """The transcripts, if they are a source."""
         self._has_memory = has_memory
+        self._copies = copies
+        """A folder of the workspace with copies of other people's files, which no scan lists."""
         self._counts = counts
         self.denied = 0
         """How many paths were refused, for `status`."""
@@ -94,7 +97,7 @@ class WorkspaceReader:
 
     def _scan_memory(self) -> Scan:
         self._extras, reported = self._resolved()
-        scan = scan_workspace(self.root, self._extras, reported)
+        scan = scan_workspace(self.root, self._extras, reported, self._copies)
         if not reported:
             return scan
         absent = places.absent_extras(self.root, self.extra_paths, self._home, self._extras)

@@ -88,9 +88,13 @@ class _Found:
 
 
 def scan_workspace(
-    workspace: str, extras: Sequence[Extra], reported: Sequence[Skipped | ScanFailure] = ()
+    workspace: str,
+    extras: Sequence[Extra],
+    reported: Sequence[Skipped | ScanFailure] = (),
+    copies: str = "",
 ) -> Scan:
-    """Scan everything; `reported` are extra paths that could not be used."""
+    """Scan everything but the folder of `copies`; `reported` are extra paths that could not be
+    used."""
     taken_ns = time.time_ns()
     found = _Found()
     found.failures.extend(item for item in reported if isinstance(item, ScanFailure))
@@ -101,6 +105,9 @@ def scan_workspace(
         for extra in extras
         if not extra.folder and not (extra.within if extra.name else extra.patterns)
     )
+    if copies:
+        extras = [extra for extra in extras if extra.folder or not _is_in(extra.inside, copies)]
+        found.named |= {f"{extra.lead}{copies}" for extra in extras if not extra.inside}
     try:
         root = open_root(workspace)
     except OSError as error:
@@ -117,6 +124,10 @@ def scan_workspace(
         if extra.folder:
             _scan_outside(extra, found)
     return _finished(found, taken_ns)
+
+
+def _is_in(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(f"{folder}/")
 
 
 def _scan_own(root: Folder, found: _Found) -> None:

@@ -46,9 +46,10 @@ class Workspace(WorkspaceReader):
         journal: Callable[[], WriteJournal] | None = None,
         is_forgotten: Callable[[str], bool] = lambda _: False,
         review: Callable[[], WriteReview] | None = None,
+        copies: str = "",
     ) -> None:
         super().__init__(
-            root, extra_paths, sessions, has_memory, extra_patterns, sources, media, counts
+            root, extra_paths, sessions, has_memory, extra_patterns, sources, media, counts, copies
         )
         self._lock_dir = lock_dir
         self._journal = journal

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from clawmark.agent.tools.base import Tool
     from clawmark.agent.tools.memory_forget import Forgetter
     from clawmark.agent.tools.policy import Access
+    from clawmark.agent.tools.shared_notes import SharedNotebook
     from clawmark.embed.base import Embedder
     from clawmark.model.documents import Excerpt, Written
     from clawmark.model.values import Found
@@ -94,6 +95,9 @@ class PluginContext(NamedTuple):
     """Forgets what an agent wrote."""
     gate: TrustGate = LABELS_ONLY
     """Decides what may be recalled unasked. A plugin must not recall what it leaves out."""
+    shared: SharedNotebook | None = None
+    """Writes to the shared spaces of the team; None without one. `search` includes the spaces if it
+    is given `space=""`."""
 
 
 class FlushPolicy(NamedTuple):

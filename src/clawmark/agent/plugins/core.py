@@ -111,6 +111,7 @@ class MemoryCore:
             ),
             redactor=context.redactor,
             is_forgotten=context.workspace.is_forgotten,
+            shared=context.shared,
         )
 
 

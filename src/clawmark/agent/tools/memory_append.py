@@ -20,6 +20,12 @@ from clawmark.agent.tools.base import Payload, Tool, complaint, unexpected
 from clawmark.agent.tools.gate import FORGOTTEN, LONGEST, Refusal, refuse
 from clawmark.agent.tools.outside_seen import OutsideSeen
 from clawmark.agent.tools.policy import LOCAL, Access, tool_origin
+from clawmark.agent.tools.shared_notes import (
+    SHARED_DESCRIPTION,
+    SharedNotebook,
+    append_shared,
+    with_space,
+)
 from clawmark.model.documents import Excerpt, Written
 from clawmark.model.errors import (
     ClawmarkError,
@@ -93,6 +99,8 @@ class Notebook(NamedTuple):
     """Finds secrets, which are refused."""
     is_forgotten: Callable[[str], bool] = lambda _: False
     """Whether the user had a text forgotten."""
+    shared: SharedNotebook | None = None
+    """Writes to shared spaces; None without a team."""
 
     def check(self, text: str, to: str, day: str, session_key: str | None = None) -> Refusal | None:
         """Return why a text must not be added to a file (`""` is the log of the day), or None.
@@ -128,10 +136,14 @@ def append_tool(
 ) -> Tool:
     """Return the tool for one session; a note that repeats what it has `seen` is external."""
     provenance = tool_origin(access, session_key, "memory_append")
+    spaces = access.spaces or () if notebook.shared is not None else ()
 
     def call(given: object) -> Payload:
         try:
-            return _append(notebook, session_key, provenance, read_arguments(given), seen)
+            arguments = read_arguments(given)
+            if notebook.shared is not None and arguments.get("space") is not None:
+                return append_shared(notebook, notebook.shared, spaces, provenance, arguments)
+            return _append(notebook, session_key, provenance, arguments, seen)
         except ToolInputError as error:
             problem = complaint(error, f"Correct {error.argument} and call memory_append again.")
             return _not_written({"reason": "argument", **problem})
@@ -140,7 +152,12 @@ def append_tool(
         except Exception as error:  # the boundary of a tool call: tools never raise to the model
             return _not_written(unexpected("memory_append", error))
 
-    return Tool(name="memory_append", description=_DESCRIPTION, parameters=_PARAMETERS, call=call)
+    return Tool(
+        name="memory_append",
+        description=f"{_DESCRIPTION}\n\n{SHARED_DESCRIPTION}" if spaces else _DESCRIPTION,
+        parameters=with_space(_PARAMETERS, spaces) if spaces else _PARAMETERS,
+        call=call,
+    )
 
 
 def _append(
@@ -154,6 +171,7 @@ def _append(
     refuse_argument(
         arguments, "path", "a note goes to today's log or to MEMORY.md; say which with to"
     )
+    refuse_argument(arguments, "space", "there are no shared spaces here")
     text = well_formed(
         text_argument(arguments, "text", trim=True, longest=1_000_000, may_be_blank=True)
     )

@@ -113,6 +113,8 @@ def get_tool(
                     "path": echo(asked),
                     "warning": "There is no wiki.",
                 }
+            if not access.may_read(path):
+                raise not_memory(path)
             as_of = optional_text(arguments, "asOf", longest=LONGEST_DAY)
             if as_of and read_as_of is None:
                 refuse_argument(arguments, "asOf", "only the present files can be read here")
@@ -179,6 +181,8 @@ def _answer(excerpt: Excerpt, gate: TrustGate) -> Payload:
     }
     if excerpt.mime:
         payload["mime"] = excerpt.mime
+    if excerpt.note:
+        payload["note"] = excerpt.note
     if marked.left_out:
         payload |= {"trust": "external", "warning": _OUTSIDE}
     is_overlong = excerpt.lines == 1 and len(excerpt.text) >= MOST_CHARS
@@ -188,7 +192,7 @@ def _answer(excerpt: Excerpt, gate: TrustGate) -> Payload:
         if excerpt.next_start is not None:
             payload["nextFrom"] = excerpt.next_start
     elif excerpt.start > excerpt.total_lines:
-        payload["note"] = f"The file ends at line {excerpt.total_lines}."
+        payload["note"] = f"The file ends at line {excerpt.total_lines}. {excerpt.note}".strip()
     return payload
 
 

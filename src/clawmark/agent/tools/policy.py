@@ -2,8 +2,9 @@
 
 Sessions that are proven private may do everything. The heartbeat of a main session may do the same,
 except read USER.md. Other sessions may search and read if their kind is listed in
-`memory.sharedSessions`, and may never write. The sandbox of the host and the lists of tools can
-only take away."""
+`memory.sharedSessions`, and may never write; the shared spaces of a team only if
+`team.sharedSessions` lists them too. The sandbox of the host and the lists of tools can only take
+away."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ from typing import NamedTuple
 from clawmark.agent.tools.base import Payload
 from clawmark.config.schema.tools import Sandbox, ToolPolicy, ToolRule
 from clawmark.model.provenance import Origin, Trust
+from clawmark.model.values import SPACES
 from clawmark.text.transcripts.session_keys import (
     SessionKind,
     is_main_heartbeat,
@@ -55,6 +57,8 @@ class Access(NamedTuple):
     """`rw`, `ro` or `none`: what the session's sandbox may do with the workspace; empty if it has
     no sandbox.
     """
+    spaces: tuple[str, ...] | None = None
+    """The shared spaces that it may search and read; None if there is no team."""
 
     @property
     def is_private(self) -> bool:
@@ -77,6 +81,8 @@ class Access(NamedTuple):
 
     def may_read(self, path: str) -> bool:
         """Check whether the session may read this file; USER.md is for private sessions only."""
+        if self.spaces is not None and path.removeprefix("./").startswith(SPACES):
+            return self.reads and path.removeprefix("./").split("/")[1] in self.spaces
         return self.reads and (path not in PRIVATE_FILES or is_private(self.kind))
 
 
@@ -92,8 +98,13 @@ def access_of(
     shared: Collection[str] = (),
     sandbox: Sandbox | None = None,
     sandboxed: bool = False,
+    spaces: tuple[str, ...] | None = None,
+    team_shared: Collection[str] = (),
 ) -> Access:
     """Return the access of a session (None for no session).
+
+    `spaces` are the shared spaces of the team, None without a team; `team_shared` are the kinds
+    that may use them although they are not private.
 
     `shared` are the kinds that may search although they are not private. `citations` other than
     `on` and `off` counts as `auto`: only private sessions see file names. `sandboxed` says that the
@@ -102,13 +113,16 @@ def access_of(
     curates = is_main_heartbeat(session_key, chat_type)
     trusted = is_private(kind) or curates
     box = workspace_access(session_key, kind, sandbox or Sandbox(), sandboxed=sandboxed)
+    reads = (trusted or kind in shared) and box != "none"
+    sees_spaces = reads and (trusted or kind in team_shared)
     return Access(
         kind=kind,
-        reads=(trusted or kind in shared) and box != "none",
+        reads=reads,
         writes=trusted and may_write(box),
         cites=citations == "on" or (citations != "off" and trusted),
         curates=curates and box != "none",
         sandbox=box,
+        spaces=spaces if sees_spaces or spaces is None else (),
     )
 
 

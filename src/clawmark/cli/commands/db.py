@@ -34,7 +34,9 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    places = resolve_places(args.workspace, args.agent, args.config, args.state_dir)
+    places = resolve_places(
+        args.workspace, args.agent, args.config, args.state_dir, must_exist=False
+    )
     settings = load(places).settings
     done = upgrade_database(settings) if args.action != "status" else ()
     status = database_status(settings)

@@ -8,14 +8,17 @@ from clawmark.cli.arguments import count, some_text
 from clawmark.cli.layout import plural, short_path
 from clawmark.cli.open_memory import open_memory
 from clawmark.cli.output import emit, note, place, plain, say
+from clawmark.memory import Memory
 from clawmark.model.errors import FileMissing
+from clawmark.model.values import SPACES
 
 EXAMPLES = """\
 examples:
   clawmark get MEMORY.md
   clawmark get memory/2026-11-15.md#L12-L28
   clawmark get memory/2026-11-15.md --from 12 --lines 40
-  clawmark get notes:projects/ferry.md    # a file in an added folder"""
+  clawmark get notes:projects/ferry.md    # a file in an added folder
+  clawmark get spaces/team/2026-11-18.md  # the log of a shared space"""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -32,20 +35,21 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     with open_memory(args) as memory:
         excerpt = memory.read(args.path, start=args.start, lines=args.lines, as_of=args.as_of)
-        path = memory.absolute_path(excerpt.path)
+        path = _absolute(memory, excerpt.path)
+    if excerpt.note:
+        note(f"clawmark: {plain(excerpt.note)}")
     if excerpt.missing and args.as_of:
         raise FileMissing(
             f"There was no file {place(excerpt.path)} on {plain(args.as_of)}.",
             hint="Leave --as-of out to print the file as it is now.",
         )
     if excerpt.missing:
-        raise FileMissing(
-            f"There is no file {place(excerpt.path)}.", hint=f"It would be {short_path(path)}."
-        )
+        hint = f"It would be {short_path(path)}." if path else "`clawmark search` finds documents."
+        raise FileMissing(f"There is no file {place(excerpt.path)}.", hint=hint)
     if args.json:
         body: dict[str, object] = {
             "path": excerpt.path,
-            **({"asOf": args.as_of} if args.as_of else {"absolutePath": path}),
+            **({"asOf": args.as_of} if args.as_of else {"absolutePath": path} if path else {}),
             "text": excerpt.text,
             "from": excerpt.start,
             "lines": excerpt.lines,
@@ -53,6 +57,8 @@ def run(args: Namespace) -> int:
         }
         if excerpt.mime:
             body["mime"] = excerpt.mime
+        if excerpt.note:
+            body["note"] = excerpt.note
         if excerpt.truncated:
             body.update(truncated=True, nextFrom=excerpt.next_start)
         emit(body)
@@ -70,3 +76,10 @@ def run(args: Namespace) -> int:
         day = f" --as-of {plain(args.as_of)}" if args.as_of else ""
         note(f"  clawmark get {path} --from {following}{day}")
     return 0
+
+
+def _absolute(memory: Memory, path: str) -> str:
+    """Return the path on disk; empty for a document of a shared space, which need not be here."""
+    if memory.settings.has_team and path.startswith(SPACES):
+        return ""
+    return memory.absolute_path(path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from clawmark.cli.arguments import UsageError, some_text
 from clawmark.cli.layout import duration, middle, plural
@@ -14,8 +14,11 @@ from clawmark.cli.progress import ProgressBar
 from clawmark.cli.unsearched_files import find_unsearched
 from clawmark.composition import require_index
 from clawmark.memory import Memory
-from clawmark.model.sync_report import FileFailure, SyncReport
+from clawmark.model.sync_report import FileFailure, SpaceSync, SyncReport
 from clawmark.model.values import ScanFailure, Skipped, SyncPlan
+
+if TYPE_CHECKING:
+    from clawmark.backends.team.files.publishing import PublishPlan
 
 SHOWN = 5
 
@@ -145,11 +148,34 @@ def report_lines(report: SyncReport, *, verbose: bool = False) -> list[str]:
     due += [f"{plural(report.due_vectors, 'vector')} due"] if report.due_vectors else []
     if report.jobs:
         lines.append(f"Jobs     {place(report.jobs)}")
+    lines += [
+        f"{'Shared' if number == 0 else '':<9}{line}"
+        for number, line in enumerate(_space_line(one) for one in report.spaces)
+    ]
     lines.append("Took     " + " · ".join([duration(report.seconds), *_generation(report), *due]))
     lines += _listed("could not be indexed", "file", report.failures, verbose, "red")
     lines += _listed("could not be listed", "folder", report.scan_failures, verbose, "red")
     lines += _listed("skipped", "file", report.skipped, verbose, "yellow")
-    return lines
+    return [*lines, *_space_problems(report.spaces, verbose=verbose)]
+
+
+def _space_line(one: SpaceSync) -> str:
+    """Return what was done with a space: `team: 2 published · 1 withdrawn · 5 unchanged`."""
+    counts = {"published": one.published, "withdrawn": one.withdrawn, "unchanged": one.unchanged}
+    done = " · ".join(f"{number:,} {word}" for word, number in counts.items())
+    return f"{plain(one.space)}: {done}"
+
+
+def _space_problems(spaces: Sequence[SpaceSync], *, verbose: bool) -> list[str]:
+    """Return which spaces are not up to date and which files were not published, and why."""
+    lines = [
+        paint(f"The space {plain(one.space)} is not up to date: {plain(one.problem)}", "red")
+        + (f"\n  {plain(one.next_step)}" if one.next_step else "")
+        for one in spaces
+        if one.problem
+    ]
+    withheld = tuple(dict.fromkeys(item for one in spaces for item in one.withheld))
+    return [*lines, *_listed("not published", "file", withheld, verbose, "yellow")]
 
 
 def _generation(report: SyncReport) -> list[str]:
@@ -182,6 +208,7 @@ def _item(path: str, reason: str, *, verbose: bool) -> str:
 
 def _dry_run(memory: Memory, args: Namespace) -> int:
     plan, scan = memory.plan(force=args.force)
+    spaces = memory.team.plan() if memory.settings.has_team else ()
     if args.json:
         emit(
             {
@@ -197,14 +224,40 @@ def _dry_run(memory: Memory, args: Namespace) -> int:
                     {"path": item.path, "reason": item.reason} for item in scan.failures
                 ],
             }
+            | ({"spaces": [_planned_space(*one) for one in spaces]} if spaces else {})
         )
         return 0
     say("\n".join(plan_lines(plan, verbose=args.verbose)))
+    shared = [line for todo, _ in spaces for line in _publish_lines(todo)]
+    shared += _space_problems([state for _, state in spaces], verbose=args.verbose)
+    if shared:
+        say("\n".join(shared))
     rest = _listed("could not be listed", "folder", scan.failures, args.verbose, "red")
     rest += _listed("skipped", "file", scan.skipped, args.verbose, "yellow")
     if rest:
         say("\n".join(rest))
     return 0
+
+
+def _planned_space(plan: PublishPlan, state: SpaceSync) -> dict[str, object]:
+    return {
+        "space": plan.space,
+        "publish": list(plan.publish),
+        "withdraw": list(plan.withdraw),
+        "unchanged": plan.unchanged,
+        "withheld": [{"path": one.path, "reason": one.reason} for one in state.withheld],
+        "problem": state.problem,
+    }
+
+
+def _publish_lines(plan: PublishPlan) -> list[str]:
+    """Return what would be published and withdrawn, file by file."""
+    todo = [("publish", path) for path in plan.publish]
+    todo += [("withdraw", path) for path in plan.withdraw]
+    where = f"spaces/{plain(plan.space)}"
+    lines = [f"{verb:<10}{place(path)} ({where})" for verb, path in todo]
+    counts = f"{len(plan.publish)} to publish, {len(plan.withdraw)} to withdraw"
+    return [*lines, paint(f"{where}: {counts}, {plan.unchanged} unchanged", "dim")]
 
 
 def plan_lines(plan: SyncPlan, *, verbose: bool = False) -> list[str]:

@@ -8,12 +8,14 @@ import sys
 from argparse import ArgumentParser, Namespace
 
 from clawmark.agent.tools.gate import Refusal
-from clawmark.cli.arguments import UsageError
+from clawmark.cli.arguments import UsageError, some_text
 from clawmark.cli.as_json import error_as_json
 from clawmark.cli.layout import short_path
 from clawmark.cli.open_memory import open_memory
-from clawmark.cli.output import emit, paint, place, say
+from clawmark.cli.output import emit, paint, place, plain, say
+from clawmark.memory import Memory
 from clawmark.model.errors import ClawmarkError
+from clawmark.model.values import citation
 from clawmark.text.write_check import check_write
 from clawmark.workspace.daily import without_recent_time
 
@@ -23,6 +25,7 @@ EXAMPLES = """\
 examples:
   clawmark remember "We chose PostgreSQL for billing"
   clawmark remember --to MEMORY.md "Prefers short answers"
+  clawmark remember --space team "The staging database moves on Friday"
   git log -1 --format=%s | clawmark remember -"""
 
 
@@ -43,6 +46,12 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="MEMORY.md or another memory file (default: today's log)",
     )
     parser.add_argument(
+        "--space",
+        type=some_text,
+        metavar="NAME",
+        help="add it to the log of this shared space, for the whole team",
+    )
+    parser.add_argument(
         "--force",
         action="store_true",
         help="keep it even if it is a duplicate, contains a secret or looks like noise",
@@ -53,11 +62,15 @@ def run(args: Namespace) -> int:
     text = (_from_stdin() if args.text == ["-"] else " ".join(args.text)).strip()
     if not text:
         raise UsageError("There is nothing to remember: the text is empty.")
+    if args.space and args.to:
+        raise UsageError("--space adds to the log of a space and cannot be combined with --to.")
     with open_memory(args) as memory:
+        if args.space:
+            return _share(memory, args, text)
         moment = memory.now()
         day = moment.date().isoformat()
-        plain = without_recent_time(text, f"{moment:%H:%M}")
-        refusal = None if args.force else memory.check_note(plain, to=args.to, day=day)
+        bare = without_recent_time(text, f"{moment:%H:%M}")
+        refusal = None if args.force else memory.check_note(bare, to=args.to, day=day)
         if refusal is not None:
             return _refuse(refusal, text, as_json=args.json)
         written = memory.append(text, to=args.to, at=moment)
@@ -77,6 +90,31 @@ def run(args: Namespace) -> int:
         f"Remembered in {paint(place(written.citation), 'cyan')} "
         f"{paint(f'({short_path(workspace)})', 'dim')}"
     )
+    return 0
+
+
+def _share(memory: Memory, args: Namespace, text: str) -> int:
+    """Add an entry to the log of a shared space."""
+    team = memory.team
+    refusal = None if args.force else team.check_note(args.space, text)
+    if refusal is not None:
+        return _refuse(refusal, text, as_json=args.json)
+    done = team.append(args.space, text)
+    cited = citation(done.path, done.start_line, done.end_line)
+    if args.json:
+        emit(
+            {
+                "space": args.space,
+                "author": done.author,
+                "path": done.path,
+                "startLine": done.start_line,
+                "endLine": done.end_line,
+                "citation": cited,
+                "at": done.at,
+            }
+        )
+        return 0
+    say(f"Shared in {paint(place(cited), 'cyan')} {paint(f'as {plain(done.author)}', 'dim')}")
     return 0
 
 

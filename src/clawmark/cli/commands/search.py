@@ -41,6 +41,7 @@ examples:
   clawmark search --max-results 3 --json deploy key rotation
   clawmark search --since 7d --path 'memory/projects/**' deploy
   clawmark search --as-of 2026-03-01 "when is the launch?"
+  clawmark search --space team "who is on call?"
   clawmark search --files "release checklist"
   clawmark search --explain "why was the launch late"
   clawmark search --why-not MEMORY.md "why was the launch late"
@@ -79,6 +80,12 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--source",
         metavar="NAME",
         help="only this source: memory, sessions, or the name of an added folder",
+    )
+    parser.add_argument(
+        "--space",
+        type=some_text,
+        metavar="NAME",
+        help="only this shared space; - for the workspace without its spaces",
     )
     parser.add_argument(
         "--as-of",
@@ -129,8 +136,10 @@ def run(args: Namespace) -> int:
         raise UsageError("--files and --fail-if-empty cannot be combined with --batch.")
     if args.files and args.explain:
         raise UsageError("--files prints paths only and cannot be combined with --explain.")
-    if args.why_not is not None and (args.batch is not None or args.files or args.as_of):
-        raise UsageError("--why-not cannot be combined with --batch, --files or --as-of.")
+    if args.why_not is not None and (
+        args.batch is not None or args.files or args.as_of or args.space
+    ):
+        raise UsageError("--why-not cannot be combined with --batch, --files, --as-of or --space.")
     with open_memory(args, provider=args.provider) as memory:
         if args.why_not is not None:
             # A module of its own: other searches do without it.
@@ -151,6 +160,7 @@ def run(args: Namespace) -> int:
             until=args.until,
             path=args.path,
             source=args.source,
+            space=args.space,
             as_of=args.as_of,
             explain=args.explain,
         )
@@ -230,6 +240,7 @@ def show(found: Found, query: str, warned: Sequence[str] = ()) -> None:
 def hit_lines(hit: Hit, query: str, indent: str = "", as_of: str = "") -> list[str]:
     """Return score and citation, then the snippet with line numbers in the margin."""
     kind = paint(f"  {hit.mime}", "dim") if hit.mime else ""
+    kind += paint(f"  {shared_by(hit)}", "dim") if hit.space else ""
     kind += paint(f"  as of {as_of}", "dim") if as_of else ""
     where = paint(place(hit.citation), "cyan") + kind
     lines = [f"{indent}{paint(f'{hit.score:.2f}', 'green')}  {where}"]
@@ -248,6 +259,12 @@ def hit_lines(hit: Hit, query: str, indent: str = "", as_of: str = "") -> list[s
     if hit.origin is not None:
         lines += [f"{indent}      {paint(line, 'dim')}" for line in origin_lines(hit.origin)]
     return lines
+
+
+def shared_by(hit: Hit) -> str:
+    """Return whose a hit of a shared space is: `shared in team by ada`."""
+    author = f" by {plain(hit.author)}" if hit.author else ""
+    return f"shared in {plain(hit.space)}{author}"
 
 
 def origin_lines(origin: Provenance) -> list[str]:

@@ -23,7 +23,7 @@ from clawmark.model.errors import (
     VersionMissing,
     WorkspaceError,
 )
-from clawmark.model.values import Found, Hit, Query
+from clawmark.model.values import OWN_MEMORY, Found, Hit, Query
 from clawmark.model.versions import AsOf, Replaced
 from clawmark.store.sqlite.store import SqliteStore
 from clawmark.text.filters import parse_as_of
@@ -66,6 +66,14 @@ class EarlierMemory:
                 argument="source",
                 hint="Leave source or asOf out.",
             )
+        if query.filters.space not in ("", OWN_MEMORY):
+            raise FilterError(
+                f"The space {query.filters.space[:40]!a} has no history: asOf searches the memory "
+                f"files of the workspace.",
+                argument="space",
+                hint="Leave space or asOf out.",
+            )
+        query = query._replace(filters=query.filters._replace(space=""))
         for _ in range(ATTEMPTS):
             version = self._version()
             try:

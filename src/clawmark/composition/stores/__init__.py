@@ -13,6 +13,9 @@ from clawmark.store.sqlite.files import refuse_other_file
 from clawmark.store.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from clawmark.composition.stores.team_admin import TeamAdmin
     from clawmark.store.base import ManagedStore
     from clawmark.store.postgres.migrate import DatabaseStatus
 
@@ -34,10 +37,10 @@ def open_store(places: Places, options: MemorySearch, cache_entries: int) -> Man
     )
 
 
-def _postgres() -> ModuleType:
+def _postgres(module: str = "postgres") -> ModuleType:
     # Imported here: an optional extra, and most memories have their index in SQLite.
     try:
-        return import_module("clawmark.composition.stores.postgres")
+        return import_module(f"clawmark.composition.stores.{module}")
     except ModuleNotFoundError as error:
         raise ConfigError(
             f"memorySearch.store.uri is set, but the package {error.name} is not installed.",
@@ -56,6 +59,12 @@ def database_status(settings: Settings) -> DatabaseStatus:
     """Examine the database of the index, without changing it."""
     status: DatabaseStatus = _postgres().examine_database(settings)
     return status
+
+
+def open_team_admin(settings: Settings) -> AbstractContextManager[TeamAdmin]:
+    """Open the database of the shared spaces as the owner of its tables."""
+    opened: AbstractContextManager[TeamAdmin] = _postgres("team_admin").open_team_admin(settings)
+    return opened
 
 
 def vector_engine(options: MemorySearch) -> str:

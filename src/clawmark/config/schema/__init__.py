@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from clawmark.config.schema.heartbeat import Heartbeat
     from clawmark.config.schema.history import HistoryOptions
     from clawmark.config.schema.qmd import QmdOptions, QmdSearchOptions
+    from clawmark.config.schema.serve import ServeOptions
+    from clawmark.config.schema.team import TeamOptions
     from clawmark.config.schema.tools import Sandbox, ToolPolicy
 
 
@@ -264,6 +266,22 @@ class Settings(NamedTuple):
     @property
     def qmd_search(self) -> "QmdSearchOptions":
         return self.of_agents.qmd_search
+
+    @property
+    def team(self) -> "TeamOptions":
+        return self.of_agents.team
+
+    @property
+    def serve(self) -> "ServeOptions":
+        return self.of_agents.serve
+
+    @property
+    def has_team(self) -> bool:
+        """Whether shared spaces are configured; costs a search without them nothing."""
+        given: AgentSettings | None = self.given_to_agents
+        if given is None:
+            return False
+        return bool(given.team.uri or (given.team.spaces and self.memory_search.store.uri))
 
     @property
     def of_agents(self) -> "AgentSettings":

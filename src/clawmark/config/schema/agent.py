@@ -8,6 +8,8 @@ from clawmark.config.schema.history import HistoryOptions
 from clawmark.config.schema.key import Key
 from clawmark.config.schema.qmd import QmdOptions, QmdSearchOptions
 from clawmark.config.schema.review import ReviewPolicy
+from clawmark.config.schema.serve import ServeOptions
+from clawmark.config.schema.team import TeamOptions
 from clawmark.config.schema.tools import Sandbox, ToolPolicy
 
 
@@ -106,3 +108,5 @@ class AgentSettings(NamedTuple):
     review: ReviewPolicy = "curated"
     qmd: QmdOptions = QmdOptions()
     qmd_search: QmdSearchOptions = QmdSearchOptions()
+    team: TeamOptions = TeamOptions()
+    serve: ServeOptions = ServeOptions()

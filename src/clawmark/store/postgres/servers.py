@@ -23,6 +23,7 @@ POOL_SECONDS = 10.0
 QUERY_SECONDS = 30.0
 """How long one statement may take."""
 CONNECT_SECONDS = 10
+SETTING = "memorySearch.store.uri"
 _LOST = (
     psycopg.OperationalError,
     psycopg.InterfaceError,
@@ -35,12 +36,12 @@ _DENIED = (errors.InsufficientPrivilege, errors.InvalidAuthorizationSpecificatio
 Connection = psycopg.Connection[Any]
 
 
-def address_of(uri: str) -> dict[str, Any]:
+def address_of(uri: str, setting: str = SETTING) -> dict[str, Any]:
     """Parse an address; raise ConfigError for one that is not PostgreSQL's."""
     if not uri.startswith(("postgresql://", "postgres://")):
         raise ConfigError(
-            "memorySearch.store.uri must begin with postgresql://.",
-            key="memorySearch.store.uri",
+            f"{setting} must begin with postgresql://.",
+            key=setting,
             hint="Write it as postgresql://USER:PASSWORD@HOST:5432/DATABASE.",
         )
     try:
@@ -48,8 +49,8 @@ def address_of(uri: str) -> dict[str, Any]:
     except psycopg.ProgrammingError:
         # The driver's message repeats parts of the address.
         raise ConfigError(
-            "memorySearch.store.uri is not a valid address of PostgreSQL.",
-            key="memorySearch.store.uri",
+            f"{setting} is not a valid address of PostgreSQL.",
+            key=setting,
             hint="Write it as postgresql://USER:PASSWORD@HOST:5432/DATABASE; "
             "encode special characters of the password, such as @, as %40.",
         ) from None
@@ -72,8 +73,11 @@ class Server:
         pool_size: int = POOL_SIZE,
         pool_seconds: float = POOL_SECONDS,
         query_seconds: float = QUERY_SECONDS,
+        setting: str = SETTING,
     ) -> None:
-        self._address = address_of(uri)
+        """`setting` is where the address comes from, for messages."""
+        self._address = address_of(uri, setting)
+        self._setting = setting
         self.shown = shown_address(self._address)
         self._size = pool_size
         self._pool_seconds = pool_seconds
@@ -109,6 +113,12 @@ class Server:
             yield
         except (psycopg.Error, PoolTimeout, PoolClosed) as error:
             raise self._explained(error) from None
+
+    def pool_stats(self) -> dict[str, int]:
+        """Return the figures of the pool; empty before the first connection."""
+        with self._lock:
+            pool = self._pool if self._pid == os.getpid() else None
+        return {} if pool is None else dict(pool.get_stats())
 
     def close(self) -> None:
         with self._lock:
@@ -181,7 +191,7 @@ class Server:
         if isinstance(error, _LOST):
             return IndexStoreError(
                 f"{self.shown} cannot be reached{reason}.",
-                hint="Check that the server runs and that memorySearch.store.uri is right; "
+                hint=f"Check that the server runs and that {self._setting} is right; "
                 "`clawmark db status` tries it.",
             )
         return IndexStoreError(

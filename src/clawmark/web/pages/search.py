@@ -165,12 +165,17 @@ def _shown_hit(
         words=min(1.0, hit.text_score),
         meaning=hit.vector_score,
         lines=lines_of(hit, query),
-        origin=origin_in_words(origin),
-        trust=origin.trust if origin is not None else None,
+        origin=shared_by(hit) if hit.space else origin_in_words(origin),
+        trust="external" if hit.space else origin.trust if origin is not None else None,
         date=hit.date,
         sum=sum_up(story) if story is not None else None,
         terms=story.terms if story is not None else "",
     )
+
+
+def shared_by(hit: Hit) -> str:
+    """Return in which space a hit is, and by whom."""
+    return f"shared in {hit.space} by {hit.author}" if hit.author else f"shared in {hit.space}"
 
 
 def hit_address(hit: Hit) -> str:
@@ -182,7 +187,7 @@ def hit_address(hit: Hit) -> str:
 
 def forget_address(hit: Hit) -> str:
     """Return the address of the plan to forget a hit; empty where nothing may be removed."""
-    if hit.source == "sessions" or added_source(hit.path):
+    if hit.source == "sessions" or added_source(hit.path) or hit.space:
         return ""
     return "/forget?" + urlencode({"path" if hit.mime else "lines": hit.citation})
 

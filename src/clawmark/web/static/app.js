@@ -115,7 +115,7 @@ if (searchForm) {
       history.replaceState(null, "", wanted ? `/search?${wanted}` : "/search");
       performance.mark("clawmark:results");
     } catch (error) {
-      if (error.name !== "AbortError") say("The server does not answer: is `clawmark web` still running?");
+      if (error.name !== "AbortError") say("The server does not answer: is it still running?");
     }
   }
 
@@ -142,6 +142,7 @@ if (searchForm) {
   }
   if ("askAgain" in results.dataset) timer = setTimeout(() => check(asked), pause);
   on("e", async (item) => {
+    if (!searchForm.elements.explain) return;
     searchForm.elements.explain.checked = !searchForm.elements.explain.checked;
     await search();
     if (item) select(items().find((one) => one.dataset.open === item.dataset.open));
@@ -167,7 +168,7 @@ function say(text, action) {
   page.live.hidden = false;
 }
 
-if (window.EventSource && page.live) {
+if (window.EventSource && page.live && "events" in page.live.dataset) {
   const events = new EventSource("/events");
   let changed = 0;
   events.addEventListener("indexing", (event) => say(JSON.parse(event.data).message));

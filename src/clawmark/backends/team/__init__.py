@@ -1,0 +1,1 @@
+"""Shared spaces of a team: searched, read and written by many people and agents."""
