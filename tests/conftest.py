@@ -14,7 +14,7 @@ from hypothesis import settings
 
 from clawmark.store.sqlite.store import SqliteStore
 
-pytest_plugins = ["postgres_fixtures", "web_fixtures"]
+pytest_plugins = ["postgres_fixtures", "team_fixtures", "web_fixtures"]
 
 # A loaded machine is no reason for a property to be false, so examples have no deadline.
 settings.register_profile("clawmark", deadline=None)

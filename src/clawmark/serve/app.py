@@ -25,10 +25,10 @@ ROUTE_NAMES = (*(route.name for route in ROUTES), MCP, PAGE, OPENAPI, HEALTH, ME
 """The labels of requests in logs and metrics."""
 PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 _NOT_FOR_CLIENTS = Problem(
-    403,
-    "NotForClients",
-    "Metrics are not served through the reverse proxy.",
-    "Ask the process itself, on the address it listens on.",
+    status=403,
+    type="NotForClients",
+    message="Metrics are not served through the reverse proxy.",
+    hint="Ask the process itself, on the address it listens on.",
 )
 
 
@@ -81,10 +81,10 @@ def _show_http_error(request: Request, error: Exception) -> Response:
         allow = (error.headers or {}).get("Allow", "")
         return problem_response(
             Problem(
-                405,
-                "MethodNotAllowed",
-                "The address does not have this method.",
-                f"Use {allow}.",
+                status=405,
+                type="MethodNotAllowed",
+                message="The address does not have this method.",
+                hint=f"Use {allow}.",
                 allow=allow,
             )
         )

@@ -73,7 +73,9 @@ def client_of(scope: Scope, proxies: Proxies) -> Client:
             break
     scheme = values_of(headers, b"x-forwarded-proto") if is_trusted else []
     is_https = len(scheme) == 1 and scheme[0].strip().lower() == b"https"
-    return Client(address, bool(forwarded), is_trusted, is_https)
+    return Client(
+        address=address, is_forwarded=bool(forwarded), is_trusted=is_trusted, is_https=is_https
+    )
 
 
 def bearer_of(headers: Headers) -> str | None:

@@ -46,16 +46,16 @@ STATIC_HEADERS = tuple(
     for name, value in HEADERS
 )
 UNEXPECTED = Problem(
-    500,
-    "Unexpected",
-    "The server failed to answer this request.",
-    "Try again; the log of the server says what happened.",
+    status=500,
+    type="Unexpected",
+    message="The server failed to answer this request.",
+    hint="Try again; the log of the server says what happened.",
 )
 _HEAD_TOO_LARGE = Problem(
-    431,
-    "HeadersTooLarge",
-    f"The address and the headers are larger than {MAX_HEAD:,} bytes.",
-    "Send shorter headers.",
+    status=431,
+    type="HeadersTooLarge",
+    message=f"The address and the headers are larger than {MAX_HEAD:,} bytes.",
+    hint="Send shorter headers.",
 )
 _SLOW_SECONDS_LEFT = 5
 """A body is refused this long before its connection is closed."""

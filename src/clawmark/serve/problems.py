@@ -72,92 +72,102 @@ class RequestFailed(Exception):
 
 
 UNAVAILABLE = Problem(
-    503,
-    "SpacesUnavailable",
-    "The team's memory is not available at the moment.",
-    "Try again in a few seconds.",
+    status=503,
+    type="SpacesUnavailable",
+    message="The team's memory is not available at the moment.",
+    hint="Try again in a few seconds.",
     retry_after=RETRY_SECONDS,
 )
 """For every failure of the database: its address and its messages are for the log only."""
 STOPPING = Problem(
-    503,
-    "Stopping",
-    "This server is stopping.",
-    "Send the request again; another replica answers it.",
+    status=503,
+    type="Stopping",
+    message="This server is stopping.",
+    hint="Send the request again; another replica answers it.",
     retry_after=1,
 )
 OVERLOADED = Problem(
-    503,
-    "Overloaded",
-    "The server has too many requests to answer.",
-    "Send the request again in a moment.",
+    status=503,
+    type="Overloaded",
+    message="The server has too many requests to answer.",
+    hint="Send the request again in a moment.",
     retry_after=1,
 )
 NO_TOKEN = Problem(
-    401,
-    "TokenMissing",
-    "The request has no token.",
-    "Send `Authorization: Bearer cmk_…`; `clawmark token create` makes a token.",
+    status=401,
+    type="TokenMissing",
+    message="The request has no token.",
+    hint="Send `Authorization: Bearer cmk_…`; `clawmark token create` makes a token.",
 )
 WRONG_TOKEN = Problem(
-    401,
-    "TokenInvalid",
-    "The token is not valid: it is unknown, expired or revoked.",
-    "Ask the owner of the memory for a new one: `clawmark token create`.",
+    status=401,
+    type="TokenInvalid",
+    message="The token is not valid: it is unknown, expired or revoked.",
+    hint="Ask the owner of the memory for a new one: `clawmark token create`.",
 )
-NOT_FOUND = Problem(404, "NotFound", "There is no such address.", "/openapi.json lists them all.")
+NOT_FOUND = Problem(
+    status=404,
+    type="NotFound",
+    message="There is no such address.",
+    hint="/openapi.json lists them all.",
+)
 NOT_DIRECT = Problem(
-    403,
-    "NotProxied",
-    "Tokens are accepted only from the reverse proxy, which encrypts the connection.",
-    "Use the https address of the server.",
+    status=403,
+    type="NotProxied",
+    message="Tokens are accepted only from the reverse proxy, which encrypts the connection.",
+    hint="Use the https address of the server.",
 )
 
 
 def too_large(limit: int) -> Problem:
     return Problem(
-        413,
-        "BodyTooLarge",
-        f"The body is larger than {limit:,} bytes.",
-        "Send less at once, for example fewer documents.",
+        status=413,
+        type="BodyTooLarge",
+        message=f"The body is larger than {limit:,} bytes.",
+        hint="Send less at once, for example fewer documents.",
     )
 
 
 def too_slow(seconds: float) -> Problem:
     return Problem(
-        408, "BodyTooSlow", f"The body did not arrive within {seconds:g} seconds.", "Send it again."
+        status=408,
+        type="BodyTooSlow",
+        message=f"The body did not arrive within {seconds:g} seconds.",
+        hint="Send it again.",
     )
 
 
 def too_many(seconds: int, of: str) -> Problem:
     """Return the problem of a client that makes too many requests; `of` names what is limited."""
     return Problem(
-        429,
-        "TooManyRequests",
-        f"There were too many requests of this {of}.",
-        f"Wait {seconds} s.",
+        status=429,
+        type="TooManyRequests",
+        message=f"There were too many requests of this {of}.",
+        hint=f"Wait {seconds} s.",
         retry_after=seconds,
     )
 
 
 def invalid(message: str, hint: str = "/openapi.json describes every request.") -> Problem:
-    return Problem(422, "InvalidRequest", message, hint)
+    return Problem(status=422, type="InvalidRequest", message=message, hint=hint)
 
 
 def denied(permission: str) -> Problem:
     return Problem(
-        403,
-        "PermissionDenied",
-        f"The token does not have the permission `{permission}`.",
-        f"Ask for a token with it: `clawmark token create NAME --permission {permission}`.",
+        status=403,
+        type="PermissionDenied",
+        message=f"The token does not have the permission `{permission}`.",
+        hint=f"Ask for a token with it: `clawmark token create NAME --permission {permission}`.",
     )
 
 
 def problem_of(error: ClawmarkError) -> Problem:
-    """Return what a client learns of an error."""
-    if isinstance(error, SpaceInputError) and error.argument == "key" and "before" in error.message:
-        return Problem(409, "KeyUsed", error.message, error.hint)
+    """Return what a client learns of an error.
+
+    The form of a key has been checked, so that only its use for another text can be wrong."""
+    if isinstance(error, SpaceInputError) and error.argument == "key":
+        return Problem(status=409, type="KeyUsed", message=error.message, hint=error.hint)
     status = next((code for kind, code in STATUS if isinstance(error, kind)), 503)
     if status == 503:
         return UNAVAILABLE
-    return Problem(status, type(error).__name__, error.message, error.hint)
+    return Problem(status=status, type=type(error).__name__, message=error.message, hint=error.hint)

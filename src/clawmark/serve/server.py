@@ -27,6 +27,8 @@ from clawmark.serve.service import Service, ServiceOptions
 from clawmark.system.shutdown import shutdown_on_signals
 
 MOST_CONNECTIONS = 1024
+FLUSH_SECONDS = 2.0
+"""How long clients have to take the last answers when the server stops."""
 BODY_SHARE = 0.8
 """A body is refused with 408 after this part of the time after which its connection is closed."""
 
@@ -110,6 +112,8 @@ async def serve(parts: Parts, listening: socket.socket, ready: Callable[[], None
         try:
             await shutdown.wait()
             is_drained = await gate.drain(options.shutdown_seconds)
+            listener.close()
+            await connections.finish(FLUSH_SECONDS)
         finally:
             listener.close()
             connections.close()

@@ -45,7 +45,7 @@ class Workers:
         code = 0
         while self._running:
             try:
-                process, status = os.wait()
+                process, status = _wait()
             except ChildProcessError:
                 break
             if process not in self._running:
@@ -71,7 +71,7 @@ class Workers:
     def _start(self, number: int) -> None:
         self._started[number] = time.monotonic()
         sys.stderr.flush()
-        process = os.fork()
+        process = _fork()
         if process:
             self._running[process] = number
             if self._is_stopping:  # a signal arrived between the decision and the fork
@@ -92,3 +92,15 @@ class Workers:
         for process in list(self._running):
             with suppress(ProcessLookupError):
                 os.kill(process, signal.SIGTERM)
+
+
+def _fork() -> int:
+    if sys.platform == "win32":
+        raise NotImplementedError
+    return os.fork()
+
+
+def _wait() -> tuple[int, int]:
+    if sys.platform == "win32":
+        raise NotImplementedError
+    return os.wait()

@@ -221,7 +221,11 @@ def test_wrong_types_and_unknown_fields_are_refused(
     right = BODIES[route.name]
     cases = [{**right, "unknown": 1}, {**right, "Query": "x"}, {}]
     for field, value in right.items():
-        cases += [{**right, field: wrong} for wrong in wrong_values(value)]
+        cases += [
+            {**right, field: wrong}
+            for wrong in wrong_values(value)
+            if (field, wrong) != ("text", "a\0b")  # NULs of files and entries are replaced
+        ]
         cases.append({name: known for name, known in right.items() if name != field})
     if route.name == "publish":
         document = right["documents"][0]
@@ -229,7 +233,7 @@ def test_wrong_types_and_unknown_fields_are_refused(
             cases += [
                 {"documents": [{**document, field: wrong}]}
                 for wrong in wrong_values(value)
-                if (field, wrong) != ("text", "") and (field, wrong) != ("text", "x" * 60_000)
+                if field != "text" or wrong not in ("", "a\0b", "x" * 60_000)
             ]
         cases += [
             {"documents": [{**document, "path": path}]}

@@ -55,6 +55,17 @@ class Connections:
         victim.drop()
         return True
 
+    async def finish(self, seconds: float) -> None:
+        """Close all connections after the answers that are on their way have been sent."""
+        self.is_closed = True
+        for connection in [*self.waiting, *self.served]:
+            connection.finish()
+        ends = asyncio.get_running_loop().time() + seconds
+        while self.waiting or self.served:
+            if asyncio.get_running_loop().time() > ends:
+                return
+            await asyncio.sleep(0.01)
+
     def close(self) -> None:
         """Drop all connections, and those that are still to come."""
         self.is_closed = True
@@ -166,6 +177,11 @@ class LimitedConnection(asyncio.Protocol):
         self.has_asked = True
         if not self._is_stuck:  # a new request without having read the last answer
             self._stop_timer()
+
+    def finish(self) -> None:
+        """Close the connection when what has been written is sent."""
+        if self._transport is not None:
+            self._transport.close()
 
     def drop(self) -> None:
         """Close the connection and discard what the client has not read."""

@@ -14,10 +14,10 @@ from clawmark.web.blocks import Block, link_definitions, split_blocks
 from clawmark.web.pages.file import CHARACTERS_SHOWN, LINES_SHOWN, line_number
 
 MISSING = Problem(
-    404,
-    "DocumentMissing",
-    "There is no such document in the space.",
-    "It may have been withdrawn: Search finds where its text is now.",
+    status=404,
+    type="DocumentMissing",
+    message="There is no such document in the space.",
+    hint="It may have been withdrawn: Search finds where its text is now.",
 )
 
 

@@ -30,9 +30,14 @@ from clawmark.web.security import parse_form
 WEEK = 7 * 24 * 3600
 MAX_FORM = 16 << 10
 _OUTSIDE = Problem(
-    403, "ForeignForm", "The form was sent from another site.", "Open the page itself."
+    status=403,
+    type="ForeignForm",
+    message="The form was sent from another site.",
+    hint="Open the page itself.",
 )
-_OLD_FORM = Problem(403, "OldForm", "The form is out of date.", "Reload its page.")
+_OLD_FORM = Problem(
+    status=403, type="OldForm", message="The form is out of date.", hint="Reload its page."
+)
 
 
 class SignInPage(NamedTuple):

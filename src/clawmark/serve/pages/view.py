@@ -31,10 +31,10 @@ SIGN_IN = "/sign-in"
 FORM_FIELD = "form_token"
 _FOLDER = os.path.join(os.path.dirname(__file__), "templates")
 _FOREIGN = Problem(
-    403,
-    "ForeignHost",
-    "The Host header does not name this server.",
-    "Set serve.publicUrl to the address under which browsers see it.",
+    status=403,
+    type="ForeignHost",
+    message="The Host header does not name this server.",
+    hint="Set serve.publicUrl to the address under which browsers see it.",
 )
 
 
@@ -75,7 +75,11 @@ def view(service: Service, show: Show) -> Callable[[Request], Awaitable[Response
             def work() -> Response:
                 grant = service.admit(scope, token)
                 scope["state"]["site"] = Site(grant.caller, form_token(token or ""))
-                return show(Viewer(request, grant, service.spaces(grant), service))
+                return show(
+                    Viewer(
+                        request=request, grant=grant, spaces=service.spaces(grant), service=service
+                    )
+                )
 
             return await service.run(work)
         except RequestFailed as error:

@@ -63,8 +63,7 @@ class AppendRequest(Request, frozen=True):
     key: Annotated[
         str,
         Meta(
-            min_length=1,
-            max_length=200,
+            pattern=r"^[!-~]{1,200}$",
             description="Identifies the entry: sent again with the same key, it is stored once.",
         ),
     ]

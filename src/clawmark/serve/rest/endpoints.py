@@ -15,7 +15,7 @@ from clawmark.net.server.requests import values_of
 from clawmark.serve.clients import bearer_of
 from clawmark.serve.problems import RequestFailed, denied
 from clawmark.serve.rest.openapi import openapi
-from clawmark.serve.rest.read import check_text, read_body, read_query
+from clawmark.serve.rest.read import read_body, read_query
 from clawmark.serve.rest.routes import ROUTES, Given, Reply, RestRoute
 from clawmark.serve.service import Service
 
@@ -66,7 +66,6 @@ def _endpoint(service: Service, route: RestRoute) -> Callable[[HttpRequest], Awa
 
 def _given(service: Service, route: RestRoute, request: HttpRequest) -> Given:
     headers, path = request.scope["headers"], dict(request.path_params)
-    check_text(path)
     return Given(
         path=path,
         query=read_query(route.query, request.query_params.multi_items()),

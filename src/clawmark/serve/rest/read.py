@@ -15,13 +15,16 @@ MAX_NESTING = 20
 R = TypeVar("R", bound=Request)
 
 NOT_JSON = Problem(
-    400,
-    "NotJson",
-    "The body is not JSON in UTF-8.",
-    "Send one JSON object, without lone surrogates, NaN or repeated keys.",
+    status=400,
+    type="NotJson",
+    message="The body is not JSON in UTF-8.",
+    hint="Send one JSON object, without lone surrogates, NaN or repeated keys.",
 )
 WRONG_TYPE = Problem(
-    415, "WrongContentType", "The body must be application/json.", "Set the header Content-Type."
+    status=415,
+    type="WrongContentType",
+    message="The body must be application/json.",
+    hint="Set the header Content-Type.",
 )
 
 
@@ -49,10 +52,12 @@ def read_query(kind: type[R], pairs: Sequence[tuple[str, str]]) -> R:
     return _convert(kind, dict(pairs), is_text=True)
 
 
-def check_text(value: object, depth: int = 0) -> None:
-    """Refuse text that the database cannot store, and deep nesting."""
+def check_text(value: object, depth: int = 0, *, may_have_nul: bool = False) -> None:
+    """Refuse text that the database cannot store, and deep nesting.
+
+    A NUL is allowed in the field `text`: files may have one, and the spaces replace it."""
     if isinstance(value, str):
-        if "\0" in value:
+        if "\0" in value and not may_have_nul:
             raise RequestFailed(invalid("A text contains the character NUL.", "Remove it."))
         try:
             value.encode("utf-8")
@@ -64,7 +69,7 @@ def check_text(value: object, depth: int = 0) -> None:
     if isinstance(value, dict):
         for name, inner in value.items():
             check_text(name)
-            check_text(inner, depth + 1)
+            check_text(inner, depth + 1, may_have_nul=name == "text")
     elif isinstance(value, list):
         for inner in value:
             check_text(inner, depth + 1)

@@ -94,10 +94,10 @@ def read_document(spaces: TeamSpaces, given: Given) -> Reply:
     if excerpt.missing:
         raise RequestFailed(
             Problem(
-                404,
-                "DocumentMissing",
-                "There is no such document in the space.",
-                "Search for it: its path is part of every hit.",
+                status=404,
+                type="DocumentMissing",
+                message="There is no such document in the space.",
+                hint="Search for it: its path is part of every hit.",
             )
         )
     return Reply(200, as_json(excerpt))

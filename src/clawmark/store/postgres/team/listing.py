@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 from clawmark.model.values import citation
 from clawmark.store.postgres.servers import Connection
-
-FOLDER = "spaces"
+from clawmark.text.space_paths import FOLDER
 
 
 class LogEntry(NamedTuple):
@@ -97,7 +96,12 @@ def listing(connection: Connection, scope: int, space: str, most: int) -> Listin
     ).fetchall()
     return Listing(
         days=tuple(
-            LogDay(f"{FOLDER}/{space}/{day}.md", day, int(count), tuple(authors))
+            LogDay(
+                path=f"{FOLDER}/{space}/{day}.md",
+                day=day,
+                entries=int(count),
+                authors=tuple(authors),
+            )
             for day, count, authors in days
         ),
         documents=tuple(
