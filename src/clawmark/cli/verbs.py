@@ -49,6 +49,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "eval": ("Maintain", "Measure search quality with questions whose answers are known"),
     "plugins": ("Maintain", "List the memory plugins: which one is used, and why not the others"),
     "db": ("Maintain", "Set up or examine the PostgreSQL database of the index"),
+    "migrate": ("Maintain", "Move the index between SQLite and PostgreSQL, with its vectors"),
     "config": ("Maintain", "Show or change settings"),
     "uninstall": ("Maintain", "List what Clawmark has made on this machine, and remove it"),
     "completion": ("Maintain", "Print the completion script of bash, zsh or fish"),

@@ -377,6 +377,15 @@ class PostgresSnapshot:
         )
         return {bytes(text).hex(): bytes(vector) for text, vector in found}
 
+    def cached_hashes(self) -> dict[Identity, list[str]]:
+        """Return the hashes of all texts in the cache by embedder, least recently used first."""
+        found = self.rows(
+            "SELECT provider, model, provider_key, dims, array_agg(encode(hash, 'hex') "
+            "ORDER BY used_at, hash) FROM clawmark.cache WHERE scope = %s "
+            "GROUP BY provider, model, provider_key, dims"
+        )
+        return {Identity._make(row[:4]): row[4] for row in found}
+
     # --- internal ---------------------------------------------------------------------------------
 
     def rows(self, sql: str, *parameters: Any, before: Sequence[Any] = ()) -> list[Any]:
