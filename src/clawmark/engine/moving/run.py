@@ -89,7 +89,8 @@ def check_plan(plan: MovePlan, *, replace: bool) -> None:
             f"{plan.source} has no index to move.",
             hint="Run `clawmark status` to see where the index is.",
         )
-    is_other = plan.delete or plan.copy < plan.files
+    is_same = not plan.copy and not plan.delete
+    is_other = not is_same and (plan.delete or plan.copy < plan.files)
     if is_other and not plan.is_continued and not replace:
         raise ConfigError(
             f"{plan.target} has an index of this agent already.",
