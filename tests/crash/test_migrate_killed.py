@@ -50,11 +50,15 @@ def workspace(tmp_path: Path) -> Path:
     for number in range(12):
         (folder / f"note-{number}.md").write_text(f"# Note {number}\n\nThe otter, {number}.\n")
     (tmp_path / "state").mkdir()
-    settings = {"memorySearch": {"provider": "static"}}
-    (tmp_path / "state" / "clawmark.json").write_text(json.dumps(settings))
+    write_settings(folder.parent, {"provider": "static"})
     with Memory.open(folder.parent, state_dir=tmp_path / "state", background=False) as memory:
         memory.sync()
     return folder.parent
+
+
+def write_settings(workspace: Path, search: dict[str, object]) -> None:
+    settings = json.dumps({"memorySearch": search})
+    (workspace.parent / "state" / "clawmark.json").write_text(settings)
 
 
 def migrate(
@@ -94,15 +98,11 @@ def test_a_killed_move_is_continued(kind: str, workspace: Path, postgres_uri: st
     assert report["compared"]["differences"] == []
     assert (report["compared"]["files"], report["compared"]["chunks"]) == (13, 342)
     assert report["compared"]["vectors"] == 342
-    store = (
-        {"uri": postgres_uri}
-        if kind == "postgres"
-        else {"path": str(workspace.parent / "new.sqlite")}
-    )
-    overrides = {f"memorySearch.store.{name}": value for name, value in store.items()}
-    with Memory.open(
-        workspace, state_dir=workspace.parent / "state", overrides=overrides, background=False
-    ) as memory:
+    new = str(workspace.parent / "new.sqlite")
+    store = {"uri": postgres_uri} if kind == "postgres" else {"path": new}
+    write_settings(workspace, {"provider": "static", "store": store})
+    state = workspace.parent / "state"
+    with Memory.open(workspace, state_dir=state, background=False) as memory:
         synced = memory.sync()
         assert (synced.added, synced.updated, synced.embedded) == (0, 0, 0)
         assert memory.search("otter").hits
