@@ -249,6 +249,16 @@ class SpaceDenied(ClawmarkError):
         self.space = space
 
 
+class SpaceInputError(ClawmarkError):
+    """What was given to a shared space cannot be used: a name, a path, a text or a key."""
+
+    exit_code = 2
+
+    def __init__(self, message: str, *, argument: str, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.argument = argument
+
+
 class SpacesUnavailable(ClawmarkError):
     """The database or the server of the shared spaces does not answer, or refuses the caller."""
 

@@ -7,6 +7,7 @@ from clawmark.testing.misbehaving import MISBEHAVIOURS, MisbehavingBackend
 from clawmark.testing.plugins import plugin_contract
 from clawmark.testing.rerankers import OverlapReranker, reranker_contract
 from clawmark.testing.stores import index_store_contract
+from clawmark.testing.team_spaces import team_spaces_contract
 
 __all__ = [
     "MISBEHAVIOURS",
@@ -21,4 +22,5 @@ __all__ = [
     "index_store_contract",
     "plugin_contract",
     "reranker_contract",
+    "team_spaces_contract",
 ]

@@ -19,9 +19,6 @@ from typing import NamedTuple, Protocol
 from clawmark.model.documents import Excerpt
 from clawmark.model.values import Found, Query
 
-FOLDER = "spaces"
-"""The first part of every cited path of a space, and the folder that `clawmark pull` fills."""
-
 
 class SpaceInfo(NamedTuple):
     """A space as its members see it."""
@@ -84,8 +81,9 @@ class TeamSpaces(Protocol):
     """The shared spaces that one caller may see; methods may be called from several threads.
 
     A space that does not exist and one that the caller may not see raise the same `SpaceDenied`. So
-    does writing without permission, with its own message. `SpacesUnavailable` is raised if the
-    database or the server does not answer."""
+    does writing without permission, with its own message. `SpaceInputError` is raised for a path, a
+    text or a key that cannot be stored, and `SpacesUnavailable` if the database or the server does
+    not answer."""
 
     def spaces(self) -> tuple[SpaceInfo, ...]:
         """Return the spaces that the caller may read, by name."""

@@ -25,7 +25,7 @@ from clawmark.engine.sync.outcome import VectorReport
 from clawmark.model.errors import EmbeddingError, EmbeddingMismatch
 from clawmark.model.sync_report import Progress
 from clawmark.model.values import Degraded, Identity, Skipped, Space, Vector, noise_fact
-from clawmark.store.base import IndexStore
+from clawmark.store.base import IndexStore, Snapshot
 from clawmark.store.contents import DueChunk
 from clawmark.store.similarity import dot_products
 
@@ -382,16 +382,23 @@ def _known_identity(embedder: Embedder) -> Identity:
 def refresh_noise(store: IndexStore, space: int, lock_timeout: float) -> None:
     """Measure a space that has not been measured at about its present size."""
     with store.snapshot() as snapshot:
-        vectors = next((known.vectors for known in snapshot.spaces() if known.id == space), 0)
-        measured = int(snapshot.facts(noise_fact(space)).get("passages", 0))
-        if vectors < FEWEST_VECTORS or measured / NOISE_GROWTH < vectors < measured * NOISE_GROWTH:
-            return
-        sample = snapshot.sample_vectors(space, NOISE_SAMPLE)
+        facts = due_noise(snapshot, space)
+    if facts:
+        _store_noise(store, space, facts, lock_timeout)
+
+
+def due_noise(snapshot: Snapshot, space: int) -> dict[str, object]:
+    """Return the noise of a space that has not been measured at about its present size; empty if
+    it has, or if it is too small."""
+    vectors = next((known.vectors for known in snapshot.spaces() if known.id == space), 0)
+    measured = int(snapshot.facts(noise_fact(space)).get("passages", 0))
+    if vectors < FEWEST_VECTORS or measured / NOISE_GROWTH < vectors < measured * NOISE_GROWTH:
+        return {}
+    sample = snapshot.sample_vectors(space, NOISE_SAMPLE)
     if len(sample) < FEWEST_VECTORS:
-        return
+        return {}
     centre, spread = measure_noise(sample)
-    facts = {"centre": centre.hex(), "spread": round(spread, 6), "passages": vectors}
-    _store_noise(store, space, facts, lock_timeout)
+    return {"centre": centre.hex(), "spread": round(spread, 6), "passages": vectors}
 
 
 def refresh_media_noise(

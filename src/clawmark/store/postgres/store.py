@@ -15,24 +15,29 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
-import psycopg
-
 from clawmark.model.documents import Chunk
 from clawmark.model.errors import IndexBusy, IndexStoreError
 from clawmark.model.values import FileRow, FileSet, Mark
 from clawmark.store.base import ChunkWords
 from clawmark.store.postgres.migrate import check_version
-from clawmark.store.postgres.rows import NO_INDEX, IndexRow
+from clawmark.store.postgres.rows import IndexRow
 from clawmark.store.postgres.servers import Connection, Server
+from clawmark.store.postgres.sessions import (
+    READ,
+    ROLE,
+    WRITE,
+    begin,
+    end,
+    index_rows,
+    lock_index,
+)
 from clawmark.store.postgres.snapshot import PostgresSnapshot
 from clawmark.store.postgres.transaction import PostgresTransaction
 from clawmark.store.postgres.vector_indexes import make_vector_indexes, owns_tables
 
-ROLE = "clawmark_service"
 EVICTED_AT_ONCE = 1_000
 ATTEMPTS, PAUSE = 20, 0.05
 """How often storing a large file is tried, and the seconds between two attempts."""
-_INDEX_COLUMNS = ", ".join(IndexRow._fields)
 
 
 class PostgresStore:
@@ -74,20 +79,20 @@ class PostgresStore:
     def snapshot(self, *, thorough: bool = False) -> Iterator[PostgresSnapshot]:
         """Open a snapshot; PostgreSQL checks its pages itself, so `thorough` changes nothing."""
         with self._connected() as connection:
-            scope = self._begin(connection, "REPEATABLE READ READ ONLY")
-            row = _index_row(connection, scope)
+            scope = self._begin(connection, READ)
+            row = index_rows(connection, [scope])[scope]
             self._first = self._first or (0, (row.index_id, scope, 0))
             snapshot = PostgresSnapshot(connection, self._server, scope, row, self._unsearched)
             try:
                 yield snapshot
             finally:
                 snapshot.close()
-                _end(connection)
+                end(connection)
 
     @contextmanager
     def transaction(self, *, timeout: float = 10.0) -> Iterator[PostgresTransaction]:
         with self._connected() as connection:
-            scope = self._begin(connection, "READ COMMITTED")
+            scope = self._begin(connection, WRITE)
             row = self._lock(connection, scope, timeout)
             self._first = self._first or (0, (row.index_id, scope, 0))
             transaction = PostgresTransaction(connection, self._server, scope, row, self._clock)
@@ -97,7 +102,7 @@ class PostgresStore:
                 connection.commit()
             finally:
                 transaction.close()
-                _end(connection)
+                end(connection)
 
     def put_large_file(
         self,
@@ -232,17 +237,9 @@ class PostgresStore:
             yield connection
 
     def _begin(self, connection: Connection, mode: str) -> int:
-        """Begin a transaction for the declared caller, and return the scope.
-
-        A connection that was lost while it was idle is replaced by the pool, not here."""
+        """Begin a transaction for the declared caller, and return the scope."""
         caller, scope = self._declare(connection)
-        connection.execute(f"BEGIN ISOLATION LEVEL {mode}")
-        connection.execute(f"SET LOCAL ROLE {ROLE}")
-        connection.execute(
-            "SELECT set_config('clawmark.caller', %s, true), "
-            "set_config('enable_seqscan', 'off', true)",
-            (str(caller),),
-        )
+        begin(connection, mode, caller)
         return scope
 
     def _declare(self, connection: Connection) -> tuple[int, int]:
@@ -262,25 +259,16 @@ class PostgresStore:
 
     def _lock(self, connection: Connection, scope: int, timeout: float) -> IndexRow:
         """Lock the index for writing."""
-        query = f"SELECT {_INDEX_COLUMNS} FROM clawmark.indexes WHERE scope = %s FOR UPDATE"
-        row = connection.execute(f"{query} SKIP LOCKED", (scope,)).fetchone()
-        if row is None:
-            self.lock_waits += 1
-            if timeout <= 0:
-                raise IndexBusy(
-                    f"The index in {self.path} is being written by another process.",
-                    hint="Try again in a moment.",
-                )
-            connection.execute(
-                "SELECT set_config('lock_timeout', %s, true)", (f"{max(1, int(timeout * 1000))}ms",)
-            )
-            row = connection.execute(query, (scope,)).fetchone()
+        row = lock_index(connection, scope, timeout, shown=self.path, on_wait=self._note_wait)
         if row is None:
             self._declared = None
             raise IndexStoreError(
                 f"The index in {self.path} was removed.", hint="Run `clawmark index`."
             )
-        return IndexRow._make(row)
+        return row
+
+    def _note_wait(self) -> None:
+        self.lock_waits += 1
 
     def _stage(
         self,
@@ -303,12 +291,12 @@ class PostgresStore:
 
     def _record(self, sql: str, parameters: Sequence[object]) -> None:
         with suppress(IndexStoreError), self._connected() as connection:
-            scope = self._begin(connection, "READ COMMITTED")
+            scope = self._begin(connection, WRITE)
             try:
                 connection.execute(sql, (scope, *parameters))
                 connection.commit()
             finally:
-                _end(connection)
+                end(connection)
 
     def _make_vector_indexes(self) -> None:
         """Make the missing vector indexes if this login owns the tables."""
@@ -318,16 +306,3 @@ class PostgresStore:
             with self._server.direct() as connection:
                 if owns_tables(connection):
                     make_vector_indexes(connection)
-
-
-def _index_row(connection: Connection, scope: int) -> IndexRow:
-    row = connection.execute(
-        f"SELECT {_INDEX_COLUMNS} FROM clawmark.indexes WHERE scope = %s", (scope,)
-    ).fetchone()
-    return NO_INDEX if row is None else IndexRow._make(row)
-
-
-def _end(connection: Connection) -> None:
-    """Roll back what is not committed; a lost connection has nothing to roll back."""
-    with suppress(psycopg.Error):
-        connection.rollback()
