@@ -21,9 +21,14 @@ from harness import shared_folder
 from clawmark.config.schema import Chunking
 from clawmark.embed.base import Embedder
 from clawmark.engine.sync.text import dated_chunks, words_of
+from clawmark.engine.sync.vectors import refresh_noise
 from clawmark.model.documents import Chunk
 from clawmark.model.values import FileRow
 from clawmark.store.base import ChunkWords, IndexStore
+from clawmark.store.postgres.servers import Server
+from clawmark.store.postgres.store import PostgresStore
+from clawmark.store.postgres.team import admin
+from clawmark.store.postgres.team.space_store import SpaceStore
 
 sys.path.insert(0, str(shared_folder() / "bench"))
 
@@ -32,6 +37,8 @@ import corpus
 AGENTS, SPACES = 1_000, 20
 AGENT_CHUNKS, SPACE_CHUNKS, LARGEST_CHUNKS = 310, 10_000, 500_000
 """1,000 private scopes, 19 spaces and the largest space: 1,000,000 chunks."""
+MEMBER = "ada"
+"""The member of every space."""
 FILE_BYTES = 6_000
 CHUNKS_AT_ONCE = 300
 """As much as one transaction of a sync stores."""
@@ -127,12 +134,48 @@ class Writer:
         return "\n".join(parts)
 
 
+def questions(writer: Writer, place: Place, files: int, count: int) -> list[str]:
+    """Return questions about files of a scope: a ticket, a subject, a sentence, common words."""
+    chance = random.Random(f"questions about {place.name}")
+    asked = []
+    for number in range(count):
+        words = writer.text(place.name, chance.randrange(files)).split()
+        at = words.index("Ticket")
+        start = chance.randrange(6, len(words) - 12)
+        asked.append(
+            (
+                f"who has ticket {words[at + 1]}?",
+                f"what happened with the {subject(chance)}",
+                " ".join(words[start : start + 8]),
+                f"which {chance.choice(corpus.THINGS)} did {chance.choice(corpus.PEOPLE)} ask for?",
+            )[number % 4]
+        )
+    return asked
+
+
 def subject(chance: random.Random) -> str:
     """Return one of 2,700 subjects: what a heading or a question is about."""
     return (
         f"{chance.choice(corpus.ADJ)} {chance.choice(corpus.ANIMAL[:40])} "
         f"{chance.choice(corpus.THINGS)}"
     )
+
+
+def store_of(server: Server, place: Place) -> PostgresStore:
+    """Return the index of a scope; a space is made, with one member who may write."""
+    if place.kind == "private":
+        return PostgresStore(server, place.name, cache_entries=place.chunks)
+    with server.direct() as connection:
+        if not any(space.name == place.name for space in admin.list_spaces(connection)):
+            admin.create_space(connection, place.name)
+        admin.grant(connection, place.name, MEMBER, may_write=True)
+        row = connection.execute(
+            "SELECT m.caller, m.scope FROM clawmark.members m JOIN clawmark.scopes s "
+            "ON s.id = m.scope WHERE s.kind = 'space' AND s.name = %s AND m.author = %s",
+            (place.name, MEMBER),
+        ).fetchone()
+    assert row is not None
+    return SpaceStore(server, place.name, caller=row[0], scope=row[1], cache_entries=place.chunks)
 
 
 def load(store: IndexStore, place: Place, writer: Writer, embedder: Embedder) -> int:
@@ -155,6 +198,10 @@ def load(store: IndexStore, place: Place, writer: Writer, embedder: Embedder) ->
     if not is_ready:
         with store.transaction() as transaction:
             transaction.set_ready(transaction.add_space(embedder.identity).id)
+    if added:
+        with store.snapshot() as snapshot:
+            (space,) = snapshot.spaces()
+        refresh_noise(store, space.id, 10.0)
     return added
 
 

@@ -77,7 +77,11 @@ class Memory(Upkeep):
         )
         self._builtin, self._backend = self._lease.manager.builtin, self._lease.manager.backend
         self._parts = self._builtin.parts
-        is_other = loaded.settings.memory_search.enabled and self._backend is not self._builtin
+        is_other = (
+            loaded.settings.memory_search.enabled
+            and self._backend is not self._builtin
+            and loaded.settings.memory.backend != "builtin"
+        )
         self._other = self._backend if is_other else None
         """The backend that answers instead of the built-in one."""
 

@@ -248,6 +248,11 @@ def choose_backend(
         from clawmark.composition.backends import open_other
 
         return open_other(builtin, settings, places, background=background)
+    store = settings.memory_search.store
+    if store.uri and store.fallback == "sqlite":
+        from clawmark.composition.stores.local_index import with_local_index
+
+        return with_local_index(builtin, settings, places)
     return builtin
 
 

@@ -91,6 +91,7 @@ def settle(gathered: Gathered, places: Places) -> Loaded:
         )
         settings = with_value(settings, "memorySearch.store.path", "")
     warnings += _unused_with_uri(settings.memory_search.store, values)
+    warnings += _unused_fallback(settings)
     _warn_of_unset_variables(settings, warnings)
     if settings.user_timezone:
         _check_timezone(values["agents.defaults.userTimezone"][1])
@@ -105,6 +106,19 @@ def _unused_with_uri(store: Store, values: Values) -> list[str]:
         for name in names
         if store.uri and name in values
     ]
+
+
+def _unused_fallback(settings: Settings) -> list[str]:
+    """Warn of a fallback of the database that is never used."""
+    store = settings.memory_search.store
+    if store.fallback == "none":
+        return []
+    name, why = "memorySearch.store.fallback", ""
+    if not store.uri:
+        why = "memorySearch.store.uri names no database"
+    elif settings.memory.backend != "builtin":
+        why = f'memory.backend is "{settings.memory.backend}"'
+    return [f"{name} has no effect, because {why}."] if why else []
 
 
 def _with_qmd(settings: Settings, places: Places, warnings: list[str]) -> Settings:
