@@ -43,15 +43,18 @@ from team_world import (
 from clawmark.backends.team.direct import DirectSpaces
 from clawmark.embed.base import Choice
 from clawmark.embed.local.static import StaticEmbedder
-from clawmark.engine.search.legs import ask
+from clawmark.engine.search.legs import any_term, ask
 from clawmark.engine.search.pipeline import search
 from clawmark.model.values import Found, Freshness, Query
+from clawmark.store.postgres import keywords
 from clawmark.store.postgres.migrate import upgrade
 from clawmark.store.postgres.servers import Server
 from clawmark.store.postgres.store import PostgresStore
+from clawmark.text.keywords.query import query_terms
 
 K = 24
 RECALL = 0.98
+KEYWORD_QUERIES = 16
 PARTS = ("load", "search", "recall")
 LOADED_AT_ONCE = 10_000
 WARM = 4
@@ -274,7 +277,28 @@ def recall_all(world: World) -> dict[str, Any]:
             "worst": round(min(shares), 3),
             "nearest_p50_ms": round(statistics.median(times), 1),
         }
-    return {"recall": measured}
+    return {"recall": measured, "keyword_recall": keyword_recall(world)}
+
+
+def keyword_recall(world: World) -> dict[str, Any]:
+    """Compare the best hits of keywords in the largest scope with those of scoring every match."""
+    place = world.places[0]
+    store = store_of(world.server, place)
+    usual = (keywords.FEW_CANDIDATES, keywords.MOST_CANDIDATES)
+    shares = []
+    with store.snapshot() as snapshot:
+        for text in questions(world.writer, place, len(snapshot.stats()), KEYWORD_QUERIES):
+            query = any_term(query_terms(text))
+            found = snapshot.search_keywords(query, 100)[:K]
+            keywords.FEW_CANDIDATES = keywords.MOST_CANDIDATES = 10**8
+            least = snapshot.search_keywords(query, K)[-1][1] - 1e-9
+            keywords.FEW_CANDIDATES, keywords.MOST_CANDIDATES = usual
+            shares.append(sum(score >= least for _, score in found) / K)
+    return {
+        "queries": len(shares),
+        "share_of_the_best_24": round(statistics.mean(shares), 3),
+        "worst": round(min(shares), 3),
+    }
 
 
 def sizes(uri: str) -> dict[str, Any]:
