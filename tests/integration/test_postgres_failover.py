@@ -122,7 +122,7 @@ def test_a_sync_that_loses_its_connection_is_finished_by_the_next(
 ) -> None:
     with opened(workspace, shared_cluster.uri) as memory:
         with interrupted(shared_cluster):
-            for _ in range(5):
+            for _ in range(2):
                 try:
                     memory.sync()
                 except IndexStoreError as error:

@@ -100,7 +100,7 @@ class KeywordIndex:
             )
             if len(found) == limit:
                 return found
-        before: list[int] = []
+        before: list[int] | None = None
         for most in (FEW_CANDIDATES, MOST_CANDIDATES) if selection is None else (MOST_CANDIDATES,):
             some = rarest(single, counted, most)
             if some == before:
