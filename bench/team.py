@@ -55,7 +55,7 @@ from clawmark.text.keywords.query import query_terms
 
 K = 24
 RECALL = 0.98
-KEYWORD_QUERIES = 8
+KEYWORD_QUERIES = 4
 PARTS = ("load", "search", "recall")
 LOADED_AT_ONCE = 10_000
 WARM = 4
