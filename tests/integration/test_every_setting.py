@@ -123,6 +123,12 @@ ACTS: dict[str, Acts] = {
         look=index_owner,
         beside={S + "store.uri": "postgresql://127.0.0.1:1/memory"},
     ),
+    S + "store.fallback": Acts(
+        one="none",
+        other="sqlite",
+        look=opens,
+        beside={S + "store.uri": "postgresql://127.0.0.1:1/memory"},
+    ),
     S + "store.vector.enabled": Acts(
         one=True, other=False, look=status, beside={S + "provider": "static"}
     ),

@@ -12,7 +12,7 @@ import pytest
 from media_scene import BICYCLE, HERON, INVOICE, KEY, PNG, Scene, found, open_scene
 
 from clawmark.agent.tools import render
-from clawmark.composition import scope_hash
+from clawmark.composition.index_identity import scope_hash
 from clawmark.config.schema.media import Multimodal
 from clawmark.engine.sync import media as media_sync
 

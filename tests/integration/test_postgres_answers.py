@@ -123,6 +123,22 @@ def test_scoring_few_candidates_first_gives_the_same_answers(
             assert [score for _, score in have] == pytest.approx([s for _, s in want], abs=1e-6)
 
 
+def test_common_words_of_a_large_scope_are_scored_exactly(
+    both: tuple[SqliteStore, IndexStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    same = write_worlds(both, 4)
+    sqlite, postgres = both
+    monkeypatch.setattr(keywords, "FEW_CANDIDATES", 12)
+    monkeypatch.setattr(keywords, "MOST_CANDIDATES", 20)
+    monkeypatch.setattr(keywords, "MOST_SEEN", 20)
+    with sqlite.snapshot() as expected, postgres.snapshot() as actual:
+        for query in QUERIES:
+            want = {same[key]: score for key, score in expected.search_keywords(query, 1000)}
+            have = dict(actual.search_keywords(query, 5))
+            assert len(have) == min(5, len(want)), query
+            assert have == pytest.approx({key: want[key] for key in have}, abs=1e-6), query
+
+
 def test_nearest_vectors_and_cosines_are_those_of_sqlite(
     both: tuple[SqliteStore, IndexStore],
 ) -> None:

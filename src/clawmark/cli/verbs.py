@@ -53,6 +53,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "db": ("Maintain", "Set up or examine the PostgreSQL database of the index"),
     "space": ("Maintain", "Manage the shared spaces of a team and their members"),
     "token": ("Maintain", "Make, list and revoke tokens for the server of a team"),
+    "migrate": ("Maintain", "Move the index between SQLite and PostgreSQL, with its vectors"),
     "config": ("Maintain", "Show or change settings"),
     "uninstall": ("Maintain", "List what Clawmark has made on this machine, and remove it"),
     "completion": ("Maintain", "Print the completion script of bash, zsh or fish"),

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from clawmark.backends.builtin import BuiltinBackend
+from clawmark.composition.index_identity import index_identity
 from clawmark.composition.stores import open_store, vector_engine
 from clawmark.config.paths import Places
 from clawmark.config.schema import Loaded, MemorySearch, QueryOptions, Remote, Settings
@@ -44,11 +45,6 @@ if TYPE_CHECKING:
 
 CANDIDATE_FLOOR = 100
 """The least number of candidates of each leg."""
-NO_EXTRA_PATHS = "e861c1d291b583b9f4bf96233b72b9e6984cc92320671a0805e1063946e4b1a1"
-"""The scope hash without extra paths, precomputed: importing `hashlib` is a tenth of a sync that
-finds nothing to do.
-"""
-DEFAULT_MULTIMODAL = Multimodal()
 
 
 def build(
@@ -88,7 +84,7 @@ def build(
         store=index,
         chunker=options.chunking,
         embedders=choice.embedders,
-        identity=lambda: _identity(loaded.settings, choice),
+        identity=lambda: index_identity(loaded.settings, choice),
         now_ns=time.time_ns,
         fallbacks=choice.fallbacks,
         deltas=options.sync.sessions,
@@ -250,6 +246,11 @@ def choose_backend(
         from clawmark.composition.backends import open_other
 
         return open_other(builtin, settings, places, background=background)
+    store = settings.memory_search.store
+    if store.uri and store.fallback == "sqlite":
+        from clawmark.composition.stores.local_index import with_local_index
+
+        return with_local_index(builtin, settings, places)
     return builtin
 
 
@@ -448,41 +449,6 @@ def make_query(
         half_life_days=decay.half_life_days if decay.enabled else None,
         today=today() if decay.enabled or times.may_name_time(text) else "",
     )
-
-
-def _identity(settings: Settings, choice: Choice) -> dict[str, object]:
-    """Return what the index depends on, under OpenClaw's names."""
-    options = settings.memory_search
-    best = choice.embedders[-1].identity if choice.embedders else None
-    return {
-        "model": best.model if best else "fts-only",
-        "provider": best.provider if best else "none",
-        "providerKey": best.provider_key if best else "",
-        "sources": sorted(options.sources),
-        "scopeHash": scope_hash(options.extra_paths, options.multimodal),
-        "chunkTokens": options.chunking.tokens,
-        "chunkOverlap": options.chunking.overlap,
-        "chunker": options.chunking.name,
-        "vectorDims": best.dims if best else 0,
-    }
-
-
-def scope_hash(extra_paths: tuple[str, ...], multimodal: Multimodal = DEFAULT_MULTIMODAL) -> str:
-    """Return OpenClaw's hash of what is indexed beyond the workspace."""
-    if not extra_paths and multimodal == DEFAULT_MULTIMODAL:
-        return NO_EXTRA_PATHS
-    import hashlib
-
-    scope = {
-        "extraPaths": sorted({path.replace("\\", "/") for path in extra_paths}),
-        "multimodal": {
-            "enabled": multimodal.enabled,
-            "modalities": list(multimodal.wanted),
-            "maxFileBytes": multimodal.max_file_bytes,
-        },
-    }
-    text = json.dumps(scope, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def make_clock(settings: Settings, clock: Callable[[], datetime] | None) -> Callable[[], datetime]:

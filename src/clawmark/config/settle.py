@@ -97,6 +97,7 @@ def settle(gathered: Gathered, places: Places) -> Loaded:
         from clawmark.config.team import team_warnings
 
         warnings += team_warnings(settings, team)
+    warnings += _unused_fallback(settings)
     _warn_of_unset_variables(settings, warnings)
     if settings.user_timezone:
         _check_timezone(values["agents.defaults.userTimezone"][1])
@@ -111,6 +112,19 @@ def _unused_with_uri(store: Store, values: Values) -> list[str]:
         for name in names
         if store.uri and name in values
     ]
+
+
+def _unused_fallback(settings: Settings) -> list[str]:
+    """Warn of a fallback of the database that is never used."""
+    store = settings.memory_search.store
+    if store.fallback == "none":
+        return []
+    name, why = "memorySearch.store.fallback", ""
+    if not store.uri:
+        why = "memorySearch.store.uri names no database"
+    elif settings.memory.backend != "builtin":
+        why = f'memory.backend is "{settings.memory.backend}"'
+    return [f"{name} has no effect, because {why}."] if why else []
 
 
 def _with_qmd(settings: Settings, places: Places, warnings: list[str]) -> Settings:

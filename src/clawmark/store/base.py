@@ -270,6 +270,9 @@ class InspectedSnapshot(Snapshot, Protocol):
     def cached_dims(self, provider: str, model: str, provider_key: str) -> int:
         """Return the dimensions of some cached vector of an embedder; 0 if there is none."""
 
+    def cached_hashes(self) -> dict[Identity, list[str]]:
+        """Return the hashes of all texts in the cache by embedder, least recently used first."""
+
 
 class ManagedStore(IndexStore, Protocol):
     """An index store that `status`, `doctor`, `verify` and `forget` can maintain."""

@@ -378,3 +378,10 @@ def test_settings_of_the_sqlite_file_are_reported_as_unused_with_a_database(home
         "memorySearch.store.vector.engine",
     ]
     assert home.load(search({"store": {"uri": "postgresql://db/memory"}})).warnings == ()
+
+
+def test_a_fallback_of_the_database_that_is_never_used_is_a_warning(home: Home) -> None:
+    store = {"uri": "postgresql://db/memory", "fallback": "sqlite"}
+    assert home.load(search({"store": store})).warnings == ()
+    (warning,) = home.load(search({"store": {"fallback": "sqlite"}})).warnings
+    assert "memorySearch.store.fallback has no effect" in warning

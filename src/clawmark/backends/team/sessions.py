@@ -89,14 +89,13 @@ class SpaceSessions:
                 )
                 if row is None:  # The permission was taken away, or the space deleted.
                     raise unknown_space(space)
-                yield Writing(
-                    connection=connection,
-                    caller=caller,
-                    member=member,
-                    transaction=PostgresTransaction(
-                        connection, self._server, member.scope, row, time.time_ns
-                    ),
+                transaction = PostgresTransaction(
+                    connection, self._server, member.scope, row, time.time_ns
                 )
+                yield Writing(
+                    connection=connection, caller=caller, member=member, transaction=transaction
+                )
+                transaction.finish()
                 connection.commit()
             except errors.InsufficientPrivilege:
                 raise read_only(space) from None

@@ -5,10 +5,11 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
+from clawmark.cli.arguments import some_text
 from clawmark.cli.as_json import as_json
 from clawmark.cli.layout import size, table
 from clawmark.cli.output import emit, plain, say
-from clawmark.composition.stores import database_status, upgrade_database
+from clawmark.composition.stores import database_status, upgrade_database, with_uri
 from clawmark.config.load import load
 from clawmark.config.paths import resolve_places
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 EXAMPLES = """\
 examples:
   clawmark db init
+  clawmark db init --uri '${CLAWMARK_DATABASE}'   # before the settings name it
   clawmark db upgrade
   clawmark db status --json
 
@@ -31,6 +33,12 @@ def add_arguments(parser: ArgumentParser) -> None:
         choices=("init", "upgrade", "status"),
         help="make the tables, bring them up to date, or show their state",
     )
+    parser.add_argument(
+        "--uri",
+        type=some_text,
+        metavar="ADDRESS",
+        help="the database, if it is not the configured one; ${NAME} is filled in",
+    )
 
 
 def run(args: Namespace) -> int:
@@ -38,6 +46,8 @@ def run(args: Namespace) -> int:
         args.workspace, args.agent, args.config, args.state_dir, must_exist=False
     )
     settings = load(places).settings
+    if args.uri:
+        settings = with_uri(settings, args.uri)
     done = upgrade_database(settings) if args.action != "status" else ()
     status = database_status(settings)
     if args.json:

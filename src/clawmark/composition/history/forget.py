@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ from clawmark.backends.qmd.erase import erase as erase_qmd
 from clawmark.composition import history_folder, make_tombstones
 from clawmark.composition.heartbeat import heartbeat_file
 from clawmark.composition.history.records import as_of_folder, make_journal
+from clawmark.composition.stores.local_index import local_index_folder
 from clawmark.composition.usage import usage_file
 from clawmark.embed.services.remote import RemoteEmbedder
 from clawmark.history.history import History
@@ -114,6 +116,8 @@ def _clear_backends(memory: Memory) -> None:
     if os.path.isdir(qmd):
         export = memory.settings.qmd.sessions.export_dir or os.path.join(qmd, "sessions")
         erase_qmd(qmd, os.path.realpath(os.path.expanduser(export)))
+    # The local index that answers while a database cannot be used.
+    shutil.rmtree(local_index_folder(places), ignore_errors=True)
     _clear_table(memory)
 
 

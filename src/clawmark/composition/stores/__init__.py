@@ -49,6 +49,13 @@ def _postgres(module: str = "postgres") -> ModuleType:
         ) from None
 
 
+def with_uri(settings: Settings, uri: str) -> Settings:
+    """Return the settings with the index in a database, for commands that name one."""
+    options = settings.memory_search
+    store = options.store._replace(uri=uri)
+    return settings._replace(memory_search=options._replace(store=store))
+
+
 def upgrade_database(settings: Settings) -> tuple[str, ...]:
     """Bring the tables in PostgreSQL up to date; return what was applied."""
     done: tuple[str, ...] = _postgres().upgrade_database(settings)

@@ -45,6 +45,7 @@ class Store(NamedTuple):
     path: str = ""
     uri: object = ""
     owner: str = ""
+    fallback: str = "none"
     vector: VectorStore = VectorStore()
 
 

@@ -51,6 +51,11 @@ FIELD_KEYS: dict[type, dict[str, Key]] = {
             "The name of this agent's index in that database, with `{agentId}` filled in; it must "
             "not be shared by two workspaces. Empty for a name made of agent, machine and folder."
         ),
+        "fallback": Key(
+            "What answers while that database cannot be used: `none` for an error, or `sqlite` for "
+            "an index on this machine, with keywords and static vectors, made when it is needed.",
+            choices=("none", "sqlite"),
+        ),
     },
     Chunking: {
         "mode": Key(

@@ -35,9 +35,9 @@ def publish(store: IndexStore, building: int, lock_timeout: float) -> None:
                 break
         row = missing[0]
         with store.snapshot() as snapshot:
-            chunks = _chunks(snapshot, row)
+            chunks = stored_chunks(snapshot, row)
         store.put_large_file(
-            row, chunks, partial(_words, row), building=building, timeout=lock_timeout
+            row, chunks, partial(words_for, row), building=building, timeout=lock_timeout
         )
     raise IndexBusy(
         "Other processes kept changing the index while it was rebuilt.",
@@ -52,12 +52,13 @@ def _copy(transaction: WriteTransaction, missing: Sequence[FileRow], building: i
         room -= row.chunks
         if room < 0:
             return copied
-        chunks = _chunks(transaction, row)
-        transaction.put_file(row, chunks, _words(row, chunks), building=building)
+        chunks = stored_chunks(transaction, row)
+        transaction.put_file(row, chunks, words_for(row, chunks), building=building)
     return len(missing)
 
 
-def _chunks(snapshot: Snapshot, row: FileRow) -> list[Chunk]:
+def stored_chunks(snapshot: Snapshot, row: FileRow) -> list[Chunk]:
+    """Return the chunks of a visible file as they are in the index."""
     return [
         Chunk(
             start_line=chunk.start_line,
@@ -72,5 +73,6 @@ def _chunks(snapshot: Snapshot, row: FileRow) -> list[Chunk]:
     ]
 
 
-def _words(row: FileRow, chunks: Sequence[Chunk]) -> list[ChunkWords]:
+def words_for(row: FileRow, chunks: Sequence[Chunk]) -> list[ChunkWords]:
+    """Return the words of chunks that were stored before."""
     return transcript_words(chunks) if row.source == "sessions" else words_of(row.path, chunks)

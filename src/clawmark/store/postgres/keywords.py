@@ -1,12 +1,14 @@
 """Keyword search in PostgreSQL: BM25 over the terms of one edition of one scope.
 
 Candidates are the chunks with the rarest terms of a query; their scores are exact. In a scope with
-at most `MOST_CANDIDATES` matches that is all of them. Phrases that are not terms, and pairs, are
-looked up by all of their words, and their positions are compared here."""
+at most `MOST_CANDIDATES` chunks that is all of them. In a larger one, where even the rarest term is
+common, chunks with as many of the terms as possible are the candidates. Phrases that are not terms,
+and pairs, are looked up by all of their words, and their positions are compared here."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations, islice
 from typing import Any, NamedTuple
 
 from clawmark.model.values import KeywordQuery
@@ -33,6 +35,10 @@ FEW_CANDIDATES = 2_000
 """So many chunks are scored first: usually no other chunk can have a higher score."""
 MOST_CANDIDATES = 20_000
 """So many chunks are scored for one query."""
+MOST_SEEN = 5_000
+"""So many chunks are scored for a term that more than `MOST_CANDIDATES` chunks have."""
+MOST_COMBINED, MOST_LOOKUPS = 5, 8
+"""So many common terms are combined, and so many of their combinations looked up."""
 MOST_CHECKED = 10_000
 """So many chunks with all words of a phrase are checked for the phrase."""
 _DOCS = (
@@ -86,8 +92,20 @@ class KeywordIndex:
             return []
         adding = [(rare[term], term) for term in parts.single if counted[term]]
         found: list[tuple[int, float]] = []
+        if selection is None and self._is_common(single, counted):
+            keys = [*extra, *self._with_most_terms(single)]
+            parameters: tuple[Any, ...] = (keys, [*extra], [*extra.values()], limit)
+            found = self._ranked(
+                "SELECT unnest(%s::bigint[]) AS key", parameters, self._sum(adding, parts)
+            )
+            if len(found) == limit:
+                return found
+        before: list[int] | None = None
         for most in (FEW_CANDIDATES, MOST_CANDIDATES) if selection is None else (MOST_CANDIDATES,):
             some = rarest(single, counted, most)
+            if some == before:
+                break
+            before = some
             source, parameters = self._candidates(single, some, counted, extra, selection)
             parameters = (*parameters, [*extra], [*extra.values()], limit)
             found = self._ranked(source, parameters, self._sum(adding, parts))
@@ -104,9 +122,11 @@ class KeywordIndex:
         return self._connection.execute(
             f"WITH candidates AS ({source}) SELECT key, score FROM (SELECT w.key, "
             f"coalesce(e.score, 0) + {score_sql} AS score "
-            "FROM candidates c JOIN clawmark.words w ON w.key = c.key "
-            "LEFT JOIN unnest(%s::bigint[], %s::float8[]) e (key, score) ON e.key = w.key "
-            f"WHERE {self._visible}) scored WHERE score > 0 ORDER BY score DESC, key LIMIT %s",
+            # A row at a time by its key: PostgreSQL would read the whole scope for a few thousand.
+            f"FROM candidates c CROSS JOIN LATERAL (SELECT * FROM clawmark.words w "
+            f"WHERE {self._visible} AND w.key = c.key OFFSET 0) w "
+            "LEFT JOIN unnest(%s::bigint[], %s::float8[]) e (key, score) ON e.key = w.key"
+            ") scored WHERE score > 0 ORDER BY score DESC, key LIMIT %s",
             parameters,
         ).fetchall()
 
@@ -206,10 +226,11 @@ class KeywordIndex:
         if len(single) > 1 and counted[single[0]] > MOST_CANDIDATES:
             # Every term is common: those with all of them come first.
             parts.append(with_any)
-            parameters += [self._scope, list(single), True, MOST_CANDIDATES]
+            parameters += [self._scope, list(single), True, MOST_SEEN]
         if some:
+            is_few = sum(counted[term] for term in some) <= MOST_CANDIDATES
             parts.append(with_any)
-            parameters += [self._scope, list(some), False, MOST_CANDIDATES]
+            parameters += [self._scope, list(some), False, MOST_CANDIDATES if is_few else MOST_SEEN]
         source = " UNION ".join(parts)
         if selection is None:
             return source, tuple(parameters)
@@ -217,6 +238,23 @@ class KeywordIndex:
             f"SELECT key FROM ({source}) a WHERE key IN ({selection.sql})",
             (*parameters, *selection.parameters),
         )
+
+    def _is_common(self, single: Sequence[int], counted: Mapping[int, int]) -> bool:
+        """Whether a large scope has more chunks with the rarest term than are scored at first."""
+        return (
+            self._totals.chunks > MOST_CANDIDATES
+            and len(single) > 1
+            and counted[single[0]] > FEW_CANDIDATES
+        )
+
+    def _with_most_terms(self, single: Sequence[int]) -> list[int]:
+        """Return chunks with all terms, then those with all but the most common ones."""
+        keys: dict[int, None] = {}
+        for terms in islice(_combinations(single), MOST_LOOKUPS):
+            keys |= dict.fromkeys(self._keys_with(terms, is_all=True, most=FEW_CANDIDATES))
+            if len(keys) >= FEW_CANDIDATES:
+                break
+        return list(keys)
 
     def _extra(self, parts: Parts, rare: Mapping[int, float]) -> dict[int, float]:
         """Return what phrases and pairs add to the score of each chunk that has them."""
@@ -247,10 +285,12 @@ class KeywordIndex:
             self._found[phrase, stated_only] = known
         return known
 
-    def _keys_with(self, terms: Sequence[int], *, is_all: bool) -> list[int]:
+    def _keys_with(
+        self, terms: Sequence[int], *, is_all: bool, most: int = MOST_CHECKED
+    ) -> list[int]:
         rows = self._connection.execute(
             "SELECT key FROM clawmark.chunks_with(%s, %s, %s, %s) AS key",
-            (self._scope, list(set(terms)), is_all, MOST_CHECKED),
+            (self._scope, list(set(terms)), is_all, most),
         ).fetchall()
         return [key for (key,) in rows]
 
@@ -302,6 +342,14 @@ def rarest(single: Sequence[int], counted: Mapping[int, int], most: int) -> list
             break
         some.append(term)
     return some
+
+
+def _combinations(single: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """Yield all terms, then fewer and fewer of them, the rarest first; at least two."""
+    yield tuple(single)
+    some = single[:MOST_COMBINED]
+    for size in range(min(len(some), len(single) - 1), 1, -1):
+        yield from combinations(some, size)
 
 
 def _all(parts: Parts) -> list[Phrase]:

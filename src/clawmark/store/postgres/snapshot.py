@@ -105,6 +105,7 @@ class PostgresSnapshot:
 
     def has_dead(self) -> bool:
         """Return whether rows of replaced or abandoned editions are left."""
+        self._settle()
         return bool(
             self.rows(
                 "SELECT 1 FROM clawmark.editions WHERE scope = %s AND edition <> ALL (%s) LIMIT 1",
@@ -130,6 +131,7 @@ class PostgresSnapshot:
 
     def integrity_problems(self) -> list[str]:
         """Return what is wrong with the counts that searches rely on."""
+        self._settle()
         problems = []
         words, tokens = self.rows(
             "SELECT count(*), coalesce(sum(length), 0) FROM clawmark.words w "
@@ -222,6 +224,7 @@ class PostgresSnapshot:
     # --- filters ----------------------------------------------------------------------------------
 
     def within(self, filters: Filters) -> PostgresSnapshot:
+        self._settle()
         narrowed = PostgresSnapshot(
             self.connection, self.server, self.scope, self.row, self._unsearched
         )
@@ -327,6 +330,7 @@ class PostgresSnapshot:
         held = self._space(space)
         if self._has_unsearched():
             return int(self.rows(self._due(space, "count(*)"))[0][0])
+        self._settle()
         # Every entry belongs to a chunk that counts: the difference is the answer.
         editions = {self.generation, self.building}
         total = self.rows(
@@ -372,6 +376,15 @@ class PostgresSnapshot:
             *identity,
         )
         return {bytes(text).hex(): bytes(vector) for text, vector in found}
+
+    def cached_hashes(self) -> dict[Identity, list[str]]:
+        """Return the hashes of all texts in the cache by embedder, least recently used first."""
+        found = self.rows(
+            "SELECT provider, model, provider_key, dims, array_agg(encode(hash, 'hex') "
+            "ORDER BY used_at, hash) FROM clawmark.cache WHERE scope = %s "
+            "GROUP BY provider, model, provider_key, dims"
+        )
+        return {Identity._make(row[:4]): row[4] for row in found}
 
     # --- internal ---------------------------------------------------------------------------------
 
@@ -425,7 +438,11 @@ class PostgresSnapshot:
                 f"The index has no vector space {number}.", hint="Run `clawmark index`."
             ) from None
 
+    def _settle(self) -> None:
+        """Write the counts that are kept until the end of a transaction, before they are read."""
+
     def _totals(self) -> Totals:
+        self._settle()
         found = self.rows(
             "SELECT chunks, tokens FROM clawmark.editions WHERE scope = %s AND edition = %s",
             self.generation,

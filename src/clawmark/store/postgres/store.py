@@ -98,6 +98,7 @@ class PostgresStore:
             transaction = PostgresTransaction(connection, self._server, scope, row, self._clock)
             try:
                 yield transaction
+                transaction.finish()
                 connection.commit()
             finally:
                 transaction.close()

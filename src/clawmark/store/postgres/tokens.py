@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from array import array
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -20,6 +21,8 @@ from clawmark.text.keywords.scripts import SPACED, UNSPACED, script_of
 COLUMNS = 3
 """What a chunk states, its headings and dates, and what it only asks."""
 _ASKED = 2
+KNOWN_WORDS = 100_000
+"""So many words are kept with their terms; about 15 MB."""
 _TOKENIZER = ("porter", ["unicode61", "remove_diacritics", "2"])
 
 
@@ -67,6 +70,8 @@ class Hasher:
         """Return the term of a word or of a group of letters."""
         found = self._known.get(word)
         if found is None:
+            if len(self._known) >= KNOWN_WORDS:
+                self._known = {}
             digest = blake2b(word.encode(), digest_size=8, salt=self._salt).digest()
             found = self._known[word] = int.from_bytes(digest, "little", signed=True)
         return found
@@ -82,27 +87,43 @@ class Hasher:
 
     def pack(self, words: ChunkWords) -> PackedWords:
         """Return the words of a chunk as they are stored."""
-        columns = [tokenize(text) for text in (*words, "", "", "")[:COLUMNS]]
+        texts = (*words, "", "", "")[:COLUMNS]
+        columns = [tokenize(text) for text in texts]
         numbers: dict[str, int] = {}
         sequence = [
             numbers.setdefault(token, len(numbers)) for tokens in columns for token in tokens
         ]
-        counts = [[0, 0] for _ in numbers]
+        sizes = [len(tokens) for tokens in columns]
+        for text, tokens in zip(texts, columns, strict=True):
+            if not text.isascii():
+                groups = _groups(tokens)
+                tokens += groups
+                for group in groups:
+                    numbers.setdefault(group, len(numbers))
+        stated, asked = [0] * len(numbers), [0] * len(numbers)
         for column, tokens in enumerate(columns):
-            for token in (*tokens, *_groups(tokens)):
-                number = numbers.setdefault(token, len(numbers))
-                if number == len(counts):
-                    counts.append([0, 0])
-                counts[number][column == _ASKED] += 1
-        has_asked = bool(columns[_ASKED])
+            counts = asked if column == _ASKED else stated
+            for token in tokens:
+                counts[numbers[token]] += 1
         return PackedWords(
             length=len(sequence),
-            columns=list(map(len, columns)),
+            columns=sizes,
             terms=list(map(self.term, numbers)),
-            stated=[stated for stated, _ in counts],
-            asked=[asked for _, asked in counts] if has_asked else None,
+            stated=stated,
+            asked=asked if columns[_ASKED] else None,
             sequence=_packed(sequence),
         )
+
+
+@lru_cache(maxsize=8)
+def hasher_of(scope: int, edition: int) -> Hasher:
+    """Return the hasher of an edition; a writer uses the same one for many files."""
+    return Hasher(scope, edition)
+
+
+def array_text(numbers: Sequence[int]) -> str:
+    """Return numbers as PostgreSQL reads an array."""
+    return "{" + ",".join(map(str, numbers)) + "}"
 
 
 def tokenize(text: str) -> list[str]:

@@ -14,10 +14,11 @@ from clawmark.model.errors import IndexBusy, IndexStoreError
 from clawmark.model.values import FileRow, Identity, Space, Vector, noise_fact
 from clawmark.store.base import ChunkWords
 from clawmark.store.postgres import statements
+from clawmark.store.postgres.counting import PendingCounts
 from clawmark.store.postgres.rows import IndexRow
 from clawmark.store.postgres.servers import Connection, Server
 from clawmark.store.postgres.snapshot import PostgresSnapshot
-from clawmark.store.postgres.tokens import Hasher
+from clawmark.store.postgres.tokens import array_text, hasher_of
 from clawmark.store.postgres.vectors import as_halfvec
 
 TOUCH_AFTER_NS = 60 * 1_000_000_000
@@ -40,6 +41,18 @@ class PostgresTransaction(PostgresSnapshot):
     ) -> None:
         super().__init__(connection, server, scope, row)
         self.now = clock
+        self._counts = PendingCounts(connection, scope)
+        self._written_key = row.next_key
+
+    def finish(self) -> None:
+        """Write what is kept until the end of the transaction; called before it is committed."""
+        self._counts.write()
+        if self._written_key != self.row.next_key:
+            self._run(
+                "UPDATE clawmark.indexes SET next_key = %s WHERE scope = %s",
+                (self.row.next_key, self.scope),
+            )
+            self._written_key = self.row.next_key
 
     # --- text -------------------------------------------------------------------------------------
 
@@ -54,9 +67,7 @@ class PostgresTransaction(PostgresSnapshot):
         edition = self._edition(building)
         self._make_way(row.path, edition)
         file = self._insert_file(row._replace(chunks=len(chunks)), edition, is_staged=False)
-        keys = self._insert_chunks(file, edition, chunks, words)
-        self._count(keys, edition, 1)
-        return keys
+        return self._insert_chunks(file, edition, chunks, words, is_counted=True)
 
     def extend_file(
         self,
@@ -91,7 +102,7 @@ class PostgresTransaction(PostgresSnapshot):
             "WHERE scope = %s AND key = %s",
             (*row[2:8], len(doomed), len(chunks), row.progress, self.scope, file),
         )
-        self._count(self._insert_chunks(file, edition, chunks, words), edition, 1)
+        self._insert_chunks(file, edition, chunks, words, is_counted=True)
         return True
 
     def stage_file(self, row: FileRow, *, building: int = 0) -> int:
@@ -105,7 +116,7 @@ class PostgresTransaction(PostgresSnapshot):
             "UPDATE clawmark.files SET staged_at = now() WHERE scope = %s AND key = %s",
             (self.scope, file),
         )
-        self._insert_chunks(file, edition, chunks, words)
+        self._insert_chunks(file, edition, chunks, words, is_counted=False)
 
     def finish_file(self, file: int) -> None:
         """Make a staged file visible in place of the version before it."""
@@ -154,13 +165,7 @@ class PostgresTransaction(PostgresSnapshot):
             identity, {text: vector for _, text, vector in rows if vector is not None}
         )
         added = self.connection.execute(
-            "WITH added AS (INSERT INTO clawmark.vectors (scope, space, key, edition, embedding) "
-            "SELECT c.scope, %s, c.key, c.edition, v.embedding::halfvec "
-            "FROM unnest(%s::bigint[], %s::bytea[], %s::text[]) v (key, hash, embedding) "
-            "JOIN clawmark.chunks c ON c.scope = %s AND c.key = v.key AND c.hash = v.hash "
-            "ON CONFLICT DO NOTHING RETURNING edition, embedding IS NOT NULL AS is_covered) "
-            "SELECT edition, count(*) FILTER (WHERE is_covered), "
-            "count(*) FILTER (WHERE NOT is_covered) FROM added GROUP BY edition",
+            statements.PUT_VECTORS,
             (
                 space,
                 [key for key, _, _ in rows],
@@ -194,20 +199,17 @@ class PostgresTransaction(PostgresSnapshot):
                 f"A vector of {identity.model} does not have {identity.dims} numbers.",
                 hint="Run `clawmark doctor`.",
             )
-        now = self.now()
-        # A provider may return another number of dimensions under the same name; the latest vector
-        # is kept.
-        self._run_many(
-            "INSERT INTO clawmark.cache AS c (scope, provider, model, provider_key, hash, dims, "
-            "used_at, embedding) VALUES (%s, %s, %s, %s, %s, %s, %s, %s) "
-            "ON CONFLICT (scope, hash, provider, model, provider_key) DO UPDATE "
-            "SET dims = excluded.dims, used_at = excluded.used_at, "
-            "embedding = excluded.embedding WHERE c.dims <> excluded.dims",
-            [
-                (self.scope, *identity[:3], bytes.fromhex(text), identity.dims, now, vector)
-                for text, vector in vectors.items()
-            ],
-        )
+        if vectors:
+            self._run(
+                statements.CACHE_VECTORS,
+                (
+                    self.scope,
+                    *identity,
+                    self.now(),
+                    [bytes.fromhex(text) for text in vectors],
+                    [*vectors.values()],
+                ),
+            )
 
     def cached(self, identity: Identity, hashes: Sequence[str]) -> dict[str, Vector]:
         """Return the cached vectors of some texts and mark them as used now."""
@@ -314,13 +316,11 @@ class PostgresTransaction(PostgresSnapshot):
 
     # --- internal ---------------------------------------------------------------------------------
 
+    def _settle(self) -> None:
+        self._counts.write()
+
     def _run(self, sql: str, parameters: Sequence[Any]) -> int:
         return self.connection.execute(sql, parameters).rowcount
-
-    def _run_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
-        if rows:
-            with self.connection.cursor() as cursor:
-                cursor.executemany(sql, rows)
 
     def _set_row(self, **values: Any) -> None:
         columns = ", ".join(f"{name} = %s" for name in values)
@@ -372,42 +372,60 @@ class PostgresTransaction(PostgresSnapshot):
         return file
 
     def _insert_chunks(
-        self, file: int, edition: int, chunks: Sequence[Chunk], words: Sequence[ChunkWords]
+        self,
+        file: int,
+        edition: int,
+        chunks: Sequence[Chunk],
+        words: Sequence[ChunkWords],
+        *,
+        is_counted: bool,
     ) -> list[int]:
         keys = self._new_keys(len(chunks))
-        self._run_many(
-            statements.INSERT_CHUNK,
-            [
-                (
-                    self.scope,
-                    key,
-                    edition,
-                    file,
-                    chunk.start_line,
-                    chunk.end_line,
-                    chunk.text.encode(),
-                    bytes.fromhex(chunk.hash),
-                    chunk.heading.encode(),
-                    chunk.first_day,
-                    chunk.last_day,
-                )
-                for key, chunk in zip(keys, chunks, strict=True)
-            ],
+        if is_counted:
+            self._words = None
+            self._counts.add(edition, ())
+        if not keys:
+            return keys
+        self._run(
+            statements.INSERT_CHUNKS,
+            (
+                self.scope,
+                edition,
+                file,
+                keys,
+                [chunk.start_line for chunk in chunks],
+                [chunk.end_line for chunk in chunks],
+                [chunk.text.encode() for chunk in chunks],
+                [bytes.fromhex(chunk.hash) for chunk in chunks],
+                [chunk.heading.encode() for chunk in chunks],
+                [chunk.first_day for chunk in chunks],
+                [chunk.last_day for chunk in chunks],
+            ),
         )
-        hasher = Hasher(self.scope, edition)
-        self._run_many(
+        hasher = hasher_of(self.scope, edition)
+        packed = [hasher.pack(texts) for texts in words]
+        self._run(
             statements.INSERT_WORDS,
-            [
-                (self.scope, key, edition, file, *hasher.pack(texts))
-                for key, texts in zip(keys, words, strict=True)
-            ],
+            (
+                self.scope,
+                edition,
+                file,
+                keys,
+                [one.length for one in packed],
+                [array_text(one.columns) for one in packed],
+                [array_text(one.terms) for one in packed],
+                [array_text(one.stated) for one in packed],
+                [None if one.asked is None else array_text(one.asked) for one in packed],
+                [one.sequence for one in packed],
+            ),
         )
+        if is_counted:
+            self._counts.add(edition, packed)
         return keys
 
     def _new_keys(self, count: int) -> list[int]:
         first = self.row.next_key
-        if count:
-            self._set_row(next_key=first + count)
+        self.row = self.row._replace(next_key=first + count)
         return list(range(first, first + count))
 
     def _remove_files(self, where: str, *parameters: Any) -> None:
@@ -448,32 +466,7 @@ class PostgresTransaction(PostgresSnapshot):
     def _count(self, keys: Sequence[int], edition: int, sign: int) -> None:
         """Add chunks to the counts of an edition and of its terms, or subtract them."""
         self._words = None
-        self._note_edition(edition)
-        values = {"scope": self.scope, "edition": edition, "sign": sign, "keys": list(keys)}
-        self.connection.execute(
-            "UPDATE clawmark.editions e SET chunks = e.chunks + %(sign)s * n.chunks, "
-            "tokens = e.tokens + %(sign)s * n.tokens FROM (SELECT count(*) AS chunks, "
-            "coalesce(sum(length), 0) AS tokens FROM clawmark.words "
-            "WHERE scope = %(scope)s AND key = ANY (%(keys)s)) n "
-            "WHERE e.scope = %(scope)s AND e.edition = %(edition)s",
-            values,
-        )
-        if sign > 0:
-            self.connection.execute(
-                "INSERT INTO clawmark.terms AS t (scope, term, edition, chunks, stated) "
-                "SELECT %(scope)s, n.term, %(edition)s, n.chunks, n.stated "
-                f"FROM ({statements.TERMS_OF}) n "
-                "ON CONFLICT (scope, term) DO UPDATE SET chunks = t.chunks + excluded.chunks, "
-                "stated = t.stated + excluded.stated",
-                values,
-            )
-        else:
-            self.connection.execute(
-                "UPDATE clawmark.terms t SET chunks = t.chunks - n.chunks, "
-                f"stated = t.stated - n.stated FROM ({statements.TERMS_OF}) n "
-                "WHERE t.scope = %(scope)s AND t.term = n.term",
-                values,
-            )
+        self._counts.change(edition, keys, sign)
 
     def _note_edition(self, edition: int) -> None:
         self._run(

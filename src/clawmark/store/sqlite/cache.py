@@ -38,6 +38,19 @@ def dims_of(db: Database, provider: str, model: str, provider_key: str) -> int:
     return int(found[0][0]) if found else 0
 
 
+def hashes(db: Database) -> dict[Identity, list[str]]:
+    """Return the hashes of all texts by embedder, least recently used first."""
+    found: dict[Identity, list[str]] = {}
+    for provider, model, provider_key, dims, text in db.rows(
+        "SELECT provider, model, provider_key, dims, hash FROM embedding_cache "
+        "ORDER BY used_at, id",
+        patient=True,
+    ):
+        identity = Identity(provider=provider, model=model, provider_key=provider_key, dims=dims)
+        found.setdefault(identity, []).append(text.hex())
+    return found
+
+
 def touch(db: Database, rows: Iterable[int], now_ns: int) -> None:
     """Record that these vectors are in use."""
     db.rows(

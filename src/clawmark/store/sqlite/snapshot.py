@@ -376,6 +376,10 @@ class SqliteSnapshot:
         """Return the cached vectors of some texts, by the SHA-256 hex of the text."""
         return {text: vector for text, (_, vector) in cache.find(self.db, identity, hashes).items()}
 
+    def cached_hashes(self) -> dict[Identity, list[str]]:
+        """Return the hashes of all texts in the cache by embedder, least recently used first."""
+        return cache.hashes(self.db)
+
     def evictable(self, limit: int) -> list[int]:
         """Return the cache rows above a limit that no chunk uses, least recently used first."""
         entries = self.meta.number("cache_entries")

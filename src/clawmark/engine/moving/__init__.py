@@ -1,0 +1,1 @@
+"""Moves an index from one store to another, and compares both row by row."""
