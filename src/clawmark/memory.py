@@ -78,9 +78,8 @@ class Memory(Upkeep):
         manager = self._lease.manager
         self._builtin, self._backend = manager.builtin, manager.backend
         self._parts = self._builtin.parts
-        search, own = loaded.settings.memory_search, manager.own
-        is_builtin = own is self._builtin or loaded.settings.memory.backend == "builtin"
-        is_other = search.enabled and not is_builtin
+        is_builtin = manager.own is self._builtin or loaded.settings.memory.backend == "builtin"
+        is_other = loaded.settings.memory_search.enabled and not is_builtin
         self._other = self._backend if is_other else None
         """The backend that answers instead of the built-in one."""
 

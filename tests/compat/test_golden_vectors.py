@@ -70,7 +70,7 @@ def test_lines_mode_drops_blank_chunks() -> None:
 def test_the_scope_without_extra_paths_has_the_fingerprint_known_by_heart() -> None:
     import hashlib
 
-    from clawmark.composition import NO_EXTRA_PATHS
+    from clawmark.composition.index_identity import NO_EXTRA_PATHS
 
     text = (
         '{"extraPaths":[],"multimodal":{"enabled":false,"modalities":[],"maxFileBytes":10485760}}'
