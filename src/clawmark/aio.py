@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from clawmark.backends.team.files.publishing import PublishPlan
     from clawmark.backends.team.files.pulling import Pulled
     from clawmark.composition.slot import SlotParts
-    from clawmark.composition.team import Team
+    from clawmark.composition.team_memory import Team
     from clawmark.config.paths import Places
     from clawmark.config.schema import Loaded, Settings
     from clawmark.embed.base import Choice, Embedder

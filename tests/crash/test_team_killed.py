@@ -9,13 +9,11 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from team_scene import make_spaces, open_direct
+from team_scene import make_spaces, open_direct, passages_of
 
-from clawmark.backends.team import indexing
 from clawmark.backends.team.base import Published
 from clawmark.backends.team.direct import DirectSpaces
 from clawmark.model.values import Query
-from clawmark.text.space_paths import parse_space_path
 
 LOOKS = 30
 CHILD = """
@@ -98,17 +96,14 @@ def check(uri: str, name: str, entry: int, draft: int) -> None:
 def check_index(uri: str, name: str) -> None:
     """Check that the index holds what the documents say, and nothing else."""
     with closing(open_direct(uri, name)) as spaces:
-        documents = {one.path: one.text for one in spaces.changes("team", 0, 1000).documents}
+        documents = spaces.changes("team", 0, 1000).documents
         with spaces._sessions.store("team") as store, store.snapshot() as snapshot:
             assert snapshot.integrity_problems() == []
-            assert set(snapshot.files()) == {path for path, text in documents.items() if text}
-            for path, text in documents.items():
-                place = parse_space_path(path)
-                assert place is not None
-                wanted = indexing.prepare(place, text or "", 0).chunks
-                indexed = snapshot.chunks_of(path)
+            assert set(snapshot.files()) == {one.path for one in documents if one.text}
+            for document in documents:
+                indexed = snapshot.chunks_of(document.path)
                 assert [(one.start_line, one.end_line, one.hash) for one in indexed] == [
-                    (one.start_line, one.end_line, one.hash) for one in wanted
+                    (one.start_line, one.end_line, one.hash) for one in passages_of(document)
                 ]
             (space,) = snapshot.spaces()
             assert (space.ready, snapshot.count_due(space.id)) == (True, 0)

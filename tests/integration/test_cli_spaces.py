@@ -96,6 +96,8 @@ def test_what_a_revoked_member_has_published_can_be_withdrawn(
     (change,) = ben.changes("team", before).documents
     assert (change.path, change.text) == ("spaces/team/ada/memory/a.md", None)
     assert not ben.search(Query("heron", min_score=0.0)).hits
+    with ben._sessions.store("team") as store, store.snapshot() as snapshot:
+        assert snapshot.integrity_problems() == []
     # The name stays with the one who has used it.
     failed(place.run("space", "grant", "team", "cy", "--author", "ada"), 2, "has written, as ada")
     ada.close()

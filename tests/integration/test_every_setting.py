@@ -55,6 +55,7 @@ from setting_effects import (
     transcripts,
     versions_kept,
 )
+from team_effects import TEAM_ACTS
 
 from clawmark.config.keys import BY_NAME
 from clawmark.config.schema.tools import BySession
@@ -178,6 +179,7 @@ ACTS: dict[str, Acts] = {
     "memory.history.maxDays": Acts(365, 10, versions_kept),
     "memory.history.maxMb": Acts(256, 1, versions_kept),
     "memory.review": Acts("curated", "off", page_after_a_note_of_an_agent),
+    **TEAM_ACTS,
     "tools.allow": Acts([], ["memory_get"], tools),
     "tools.deny": Acts([], ["group:memory"], tools),
     "plugins.slots.memory": Acts("memory-core", "none", tools),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
-from commands import Place
+from commands import CLAWMARK, Place
 from postgres import fresh_database, in_database
 
 PLAN = "# Plan\n\nThe heron project moves to the new pier in March.\n"
@@ -185,3 +186,35 @@ def test_without_the_database_the_rest_goes_on(people: tuple[Person, Person]) ->
         assert done.code == 3, done
         assert "pass-word" not in done.err
     assert "pass-word" not in indexed.out + found.err
+
+
+def test_a_pull_that_is_killed_is_finished_by_the_next_one(people: tuple[Person, Person]) -> None:
+    ada, eve = people
+    for number in range(200):
+        ada.put(f"memory/team/{number}.md", f"The heron was seen {number} times.\n" * 50)
+    assert ada.run("index", "--instant").code == 0
+    copies = eve.workspace / "spaces/team/ada/memory/team"
+    for wanted in (5, 60):
+        command = [*CLAWMARK, "pull"]
+        process = subprocess.Popen(command, env=eve.environment(), stdout=subprocess.DEVNULL)
+        while process.poll() is None and len(list(copies.glob("*.md"))) < wanted:
+            pass
+        process.kill()
+        process.wait()
+    done = eve.run("pull", "--json")
+    assert done.code == 0, done.err
+    (space,) = done.json()["spaces"]
+    assert (space["conflicts"], space["refused"], space["problem"]) == ([], [], "")
+    texts = {file.name: file.read_text() for file in copies.iterdir()}
+    assert texts == {
+        f"{number}.md": f"The heron was seen {number} times.\n" * 50 for number in range(200)
+    }
+    assert eve.run("pull", "--json").json()["spaces"][0]["written"] == []
+
+
+def test_forgetting_says_that_the_spaces_are_not_reached(people: tuple[Person, Person]) -> None:
+    ada, _ = people
+    ada.put("memory/own.md", "The heron has a secret nest.\n")
+    plan = ada.run("forget", "secret nest", "--dry-run")
+    said = plan.out + plan.err
+    assert "The shared spaces team were not searched." in said, said

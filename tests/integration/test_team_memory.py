@@ -8,6 +8,7 @@ import pytest
 from team_machines import Machine, make_machine
 from team_scene import make_spaces
 
+from clawmark import Memory
 from clawmark.model.errors import (
     ConfigError,
     FilterError,
@@ -285,3 +286,32 @@ def test_the_watcher_pulls(ada: Machine, eve: Machine) -> None:
     eve.team["pull"] = False
     with eve.open(background=True) as memory, memory.watch() as watching:
         assert watching._pulling is None
+
+
+def test_doctor_says_whether_the_spaces_answer(ada: Machine) -> None:
+    def about(memory: Memory) -> list[tuple[str, str]]:
+        return [(one.level, one.what) for one in memory.doctor() if one.what.startswith("Spaces")]
+
+    with ada.open() as memory:
+        ((level, what),) = about(memory)
+        assert level == "ok" and what.startswith("Spaces: team in ")
+    ada.team["uri"] = GONE
+    with ada.open() as memory:
+        ((level, what),) = about(memory)
+        assert level == "problem" and "cannot be reached" in what
+
+
+def test_the_web_page_shows_whose_a_shared_passage_is(ada: Machine, eve: Machine) -> None:
+    pytest.importorskip("starlette")
+    from clawmark.web.pages.file import file_page
+    from clawmark.web.pages.search import Asked, search_page
+
+    ada.put("memory/team/plan.md", PLAN)
+    with ada.open() as memory:
+        memory.sync()
+    with eve.open() as memory:
+        (hit,) = search_page(memory, Asked(q="heron project", explain=True)).hits
+        assert (hit.origin, hit.trust, hit.forget) == ("shared in team by ada", "external", "")
+        page = file_page(memory, "spaces/team/ada/memory/team/plan.md", line=3)
+        assert page.total_lines == 3
+        assert not page.can_edit

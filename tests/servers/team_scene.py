@@ -6,12 +6,17 @@ from collections.abc import Callable, Mapping
 from contextlib import closing
 from datetime import datetime
 
+from clawmark.backends.team import indexing
+from clawmark.backends.team.base import SharedDocument
 from clawmark.backends.team.direct import DirectSpaces
+from clawmark.backends.team.log_chunks import RenderedEntry
 from clawmark.embed.base import Choice, Traits
+from clawmark.model.documents import Chunk
 from clawmark.store.postgres.servers import Server
 from clawmark.store.postgres.team import admin
 from clawmark.testing import HashingEmbedder
 from clawmark.testing.team_spaces import MEMBERS
+from clawmark.text.space_paths import parse_space_path
 
 
 class FastEmbedder(HashingEmbedder):
@@ -34,3 +39,18 @@ def make_spaces(uri: str, members: Mapping[str, Mapping[str, bool]] = MEMBERS) -
 def open_direct(uri: str, name: str, clock: Callable[[], datetime] | None = None) -> DirectSpaces:
     """Open the spaces of a member, with a fast embedder."""
     return DirectSpaces(Server(uri), name, Choice((FastEmbedder(),), "test", None), clock=clock)
+
+
+def passages_of(document: SharedDocument) -> list[Chunk]:
+    """Return what the index should hold of a document."""
+    place = parse_space_path(document.path)
+    assert place is not None
+    if not place.is_log:
+        return indexing.prepare(place, document.text or "", 0).chunks
+    entries: list[RenderedEntry] = []
+    for number, line in enumerate((document.text or "").splitlines(keepends=True), 1):
+        if line.startswith("- "):
+            entries.append(RenderedEntry(number, line))
+        elif entries:
+            entries[-1] = entries[-1]._replace(text=entries[-1].text + line)
+    return indexing.prepare_log(place, entries, 0, 0).chunks

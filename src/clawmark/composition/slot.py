@@ -21,6 +21,7 @@ from clawmark.agent.tools.memory_forget import Forgetter
 from clawmark.composition import redactor_of
 from clawmark.composition.agent import search_scope, session_access
 from clawmark.composition.history.trust import make_gate
+from clawmark.composition.team_memory import shared_notebook
 from clawmark.composition.usage import counting_search
 from clawmark.config.schema.plugins import MEMORY_CORE
 from clawmark.model.reports import Finding, PluginReport, Status
@@ -150,12 +151,7 @@ def make_context(memory: Memory, name: str, config: Mapping[str, object]) -> Plu
 
 
 def _shared_notebook(memory: Memory) -> SharedNotebook | None:
-    if not memory.settings.has_team:
-        return None
-    # Imported here: most memories have no team.
-    from clawmark.composition.team import shared_notebook
-
-    return shared_notebook(memory)
+    return shared_notebook(memory) if memory.settings.has_team else None
 
 
 def make_forgetter(memory: Memory) -> Forgetter:

@@ -1,19 +1,17 @@
-"""Build the team of a memory: its shared spaces, and what is published into and pulled from them.
-
-`Team` is `Memory.team`."""
+"""Build the team of a memory: its shared spaces, and what is published and pulled."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-import uuid
 from _thread import allocate_lock
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from clawmark.backends.team.base import Appended, SpaceInfo, TeamSpaces
+from clawmark.backends.team.base import TeamSpaces
+from clawmark.backends.team.files.copies import CopyFiles
 from clawmark.backends.team.files.publisher import Publisher
 from clawmark.backends.team.files.publishing import PublishPlan, rules_of
 from clawmark.backends.team.files.puller import Puller
@@ -29,19 +27,14 @@ from clawmark.model.errors import ClawmarkError, ConfigError
 from clawmark.model.sync_report import SpaceSync, SyncReport
 from clawmark.model.values import Scan
 from clawmark.system.private_files import make_private_folder
-from clawmark.workspace.copies import CopyFiles
 
 if TYPE_CHECKING:
-    from clawmark.agent.tools.gate import Refusal
-    from clawmark.agent.tools.shared_notes import SharedNotebook
     from clawmark.backends.base import MemoryBackend
     from clawmark.backends.builtin import BuiltinBackend
     from clawmark.engine.sync.scan import SyncRequest
-    from clawmark.memory import Memory
+    from clawmark.model.reports import Probe
 
 URI, TOKEN = "team.uri", "team.token"
-WHOLE = 200_000
-"""Lines and characters of a log that are compared with a new entry."""
 
 
 class TeamParts:
@@ -118,8 +111,8 @@ class TeamParts:
 
     def pull(self, name: str) -> Pulled:
         """Bring the copies of one space up to date."""
-        folder = os.path.join(self._places.state_dir, "team", self._places.agent_id)
-        folder = os.path.join(folder, _place_hash(self._settings))
+        own = os.path.join(self._places.state_dir, "agents", self._places.agent_id)
+        folder = os.path.join(own, "team", _place_hash(self._settings))
         make_private_folder(folder)
         return Puller(self.spaces(), self.copies, folder).pull(name)
 
@@ -132,6 +125,10 @@ class TeamParts:
             except (ClawmarkError, OSError) as error:
                 said.append(f"The space {name} was not pulled: {error}")
         return said
+
+    def probes(self) -> tuple[Probe, ...]:
+        """List the spaces once, for `clawmark doctor`."""
+        return (self.backend.probe_spaces(),) if self.names else ()
 
     def close(self) -> None:
         """Close the connections."""
@@ -147,74 +144,11 @@ class TeamParts:
         return self.publish(self._builtin.parts.workspace.scan(), force=True)
 
 
-class Team:
-    """The shared spaces of a memory: list them, add to their logs, pull them.
-
-    `Memory.search` and `Memory.read` include them."""
-
-    def __init__(self, memory: Memory, parts: TeamParts) -> None:
-        self._memory = memory
-        self._parts = parts
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The spaces that this memory uses: `team.spaces`."""
-        return self._parts.names
-
-    def spaces(self) -> tuple[SpaceInfo, ...]:
-        """Return the spaces that the caller may read, by name."""
-        return self._parts.spaces().spaces()
-
-    def append(self, space: str, text: str, *, key: str = "") -> Appended:
-        """Append an entry to today's log of a space; it is stored durably when this returns.
-
-        Repeated with the same `key`, it is stored once. The text is not checked: `check_note` does
-        that."""
-        return self._parts.spaces().append(space, text, key=key or uuid.uuid4().hex)
-
-    def check_note(self, space: str, text: str) -> Refusal | None:
-        """Return why the write gate refuses an entry (a duplicate, a secret, noise …), or None."""
-        return shared_notebook(self._memory).check(space, text)
-
-    def pull(self, *names: str) -> tuple[Pulled, ...]:
-        """Copy spaces, all that are used by default, into the folder `spaces` of the workspace."""
-        return tuple(self._parts.pull(name) for name in names or self.names)
-
-    def plan(self) -> tuple[tuple[PublishPlan, SpaceSync], ...]:
-        """Return what a sync would publish and withdraw in each space."""
-        return self._parts.plan()
-
-
-def shared_notebook(memory: Memory) -> SharedNotebook:
-    """Return what agents write to the shared spaces with."""
-    # Imported here: a search does not write.
-    from clawmark.agent.tools.shared_notes import SharedNotebook
-
-    return SharedNotebook(
-        now=memory.now,
-        read=lambda path: memory.read(path, start=1, lines=WHOLE, max_chars=WHOLE).text,
-        append=lambda space, text: memory.team.append(space, text),
-        redactor=redactor_of(memory.settings.memory_search),
-        review=memory.settings.review,
-    )
-
-
 def build_team(
     builtin: BuiltinBackend, own: MemoryBackend, settings: Settings, places: Places
 ) -> TeamParts:
     """Return the team of a memory; nothing is opened yet."""
     return TeamParts(builtin, own, settings, places)
-
-
-def open_team(memory: Memory, parts: TeamParts | None) -> Team:
-    """Return `Memory.team`; ConfigError if no team is configured."""
-    if parts is None:
-        raise ConfigError(
-            "No team is configured: team.uri is not set.",
-            key=URI,
-            hint="Set team.uri to the address of a Clawmark server or its database.",
-        )
-    return Team(memory, parts)
 
 
 def open_spaces(

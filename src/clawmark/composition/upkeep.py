@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from clawmark.backends.builtin import BuiltinBackend
     from clawmark.composition.history.session_reports import SessionReport
     from clawmark.composition.slot import SlotParts
-    from clawmark.composition.team import Team
+    from clawmark.composition.team_memory import Team
     from clawmark.config.paths import Places
     from clawmark.config.schema import Settings
     from clawmark.engine.maintenance.evaluate import Question
@@ -82,7 +82,7 @@ class Upkeep:
     @property
     def team(self) -> Team:
         """The shared spaces of the team; ConfigError if none is configured."""
-        from clawmark.composition.team import open_team
+        from clawmark.composition.team_memory import open_team
 
         return open_team(self._memory, self._memory._lease.manager.team)
 
@@ -318,7 +318,7 @@ class Upkeep:
     def doctor(self, *, fix: bool = False, probe: bool = False) -> list[reports.Finding]:
         """Report problems and what to do; `fix` makes safe repairs, `probe` calls the embedder."""
         from clawmark.composition.history import forget, review
-        from clawmark.engine.maintenance.doctor import examine
+        from clawmark.engine.maintenance.doctor import examine, probe_finding
         from clawmark.engine.maintenance.log_findings import log_findings
 
         # An embedding service may charge for a call, so it is not called unasked.
@@ -332,11 +332,13 @@ class Upkeep:
             probes=probes,
             backend_probes=other.probe() if other is not None else (),
         )
+        team = self._memory._lease.manager.team
         about_history = composition.history_findings(self.places, self.settings, fix=fix)
         return [
             *found,
             *self._journal_findings(fix=fix),
             *self.slot.findings(),
+            *(map(probe_finding, team.probes()) if team is not None else ()),
             *about_history,
             *forget.findings(self.places),
             *review.findings(self.review),

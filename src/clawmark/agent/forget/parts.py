@@ -53,6 +53,8 @@ class ForgetParts(NamedTuple):
     """The services that texts may have been sent to."""
     database: str
     """The address of the server that has the index, without a password; empty for a file."""
+    spaces: tuple[str, ...]
+    """The shared spaces that are used."""
     today: Callable[[], str]
     now: Callable[[], datetime]
 

@@ -28,6 +28,12 @@ def standing_limits(parts: ForgetParts, matched: Iterable[Piece]) -> Iterator[st
             f"The server of {parts.database} overwrites deleted rows later (VACUUM does), and its "
             "write-ahead log and backups may keep them longer."
         )
+    if parts.spaces:
+        yield (
+            f"The shared spaces {', '.join(parts.spaces)} were not searched. The next sync "
+            "replaces published files there; entries of their logs, and copies that others have "
+            "pulled, stay."
+        )
     others = _other_agents(parts)
     if others:
         yield f"The memories of other agents were not searched: {', '.join(others)}."

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from clawmark.backends.team import indexing, log_format
 from clawmark.backends.team.access import APPEND, FULL_ACCESS, PUBLISH, Access
 from clawmark.backends.team.base import Appended, Changes, Published, SharedDocument, SpaceInfo
+from clawmark.backends.team.log_chunks import RenderedEntry
 from clawmark.backends.team.searching import NO_SPACES, QueryVectors, merge
 from clawmark.backends.team.sessions import SpaceSessions, Writing
 from clawmark.embed.base import Choice
@@ -282,8 +283,8 @@ class DirectSpaces:
     def _add_entry(self, writing: Writing, text: str, key: str) -> EntryRow:
         connection, member = writing.connection, writing.member
         at = entries.next_time(connection, member.scope, self._clock and self._clock())
-        earlier = entries.of_day(connection, member.scope, at.date())
-        start = earlier[-1].end_line + 1 if earlier else log_format.FIRST_LINE
+        last = entries.last_line(connection, member.scope, at.date())
+        start = last + 1 if last else log_format.FIRST_LINE
         rendered = log_format.render_entry(at, member.author, text)
         entry = EntryRow(
             version=next_version(connection, member.scope),
@@ -295,14 +296,21 @@ class DirectSpaces:
             end_line=start + rendered.count("\n") - 1,
         )
         entries.add(connection, member.scope, writing.caller, key, entry)
-        path = log_path(member.space, at.date().isoformat())
-        log = indexing.prepare(path, _log_text([*earlier, entry]), _nanoseconds(at))
+        self._index_log(writing, entry)
+        return entry
+
+    def _index_log(self, writing: Writing, added: EntryRow) -> None:
+        """Index the end of a log, from its last passage on."""
+        path = log_path(writing.member.space, added.day.isoformat())
+        first = entries.last_passage(writing.transaction, path.cited, indexing.LOG_CHUNKER)
+        found = entries.of_day(writing.connection, writing.member.scope, added.day, first)
+        rendered = [RenderedEntry(entry.start_line, _rendered(entry)) for entry in found]
+        log = indexing.prepare_log(path, rendered, added.version, _nanoseconds(added.at))
         rows = indexing.extend(writing.transaction, log)
         for embedder in self._instant:
             vectors = indexing.embed(embedder, {row.hash: row.text for row in rows})
             passages = [(row.key, row.hash) for row in rows]
             indexing.cover(writing.transaction, embedder, passages, vectors)
-        return entry
 
     def _prepare(self, space: str, author: str, document: Published) -> _New:
         place = published_path(space, author, document.path)
@@ -368,8 +376,12 @@ def _log_text(found: Sequence[EntryRow]) -> str:
     """Return the log of a day from its entries, of which there is at least one."""
     return log_format.render_log(
         found[0].day.isoformat(),
-        (log_format.render_entry(entry.at, entry.author, entry.text) for entry in found),
+        map(_rendered, found),
     )
+
+
+def _rendered(entry: EntryRow) -> str:
+    return log_format.render_entry(entry.at, entry.author, entry.text)
 
 
 def _appended(space: str, entry: EntryRow, *, is_repeated: bool = False) -> Appended:

@@ -1,4 +1,4 @@
-"""Put documents of a space into its index, within the transaction that stores them.
+"""Put documents and logs of a space into its index, within the transaction that stores them.
 
 Every space is cut with the same chunker, whatever its members have configured. Fast embedders cover
 new passages at once; slower ones follow with `DirectSpaces.embed_due`."""
@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
+from clawmark.backends.team.log_chunks import RenderedEntry, chunk_log
 from clawmark.config.schema import Chunking
 from clawmark.embed.base import Embedder, check_vectors
 from clawmark.embed.passage import embeddable
@@ -21,6 +22,9 @@ from clawmark.store.base import ChunkWords, WriteTransaction
 from clawmark.text.space_paths import SpacePath
 
 CHUNKER = Chunking()
+LOG_CHUNKER = f"log-1:{CHUNKER.tokens}/{CHUNKER.overlap}"
+"""How logs are cut; a log that was cut in another way is cut again as a whole."""
+LAST_LINE = 2**31 - 1
 
 
 class Prepared(NamedTuple):
@@ -55,24 +59,39 @@ def put(transaction: WriteTransaction, document: Prepared) -> list[int]:
     return transaction.put_file(document.row, document.chunks, _words(document, document.chunks))
 
 
-def extend(transaction: WriteTransaction, document: Prepared) -> list[ChunkRow]:
-    """Replace the passages of a log that have changed, and return those that follow."""
-    old = transaction.chunks_of(document.path.cited)
-    same = _same(old, document.chunks)
-    changed = [one.start_line for one in old[same : same + 1]]
-    changed += [one.start_line for one in document.chunks[same : same + 1]]
-    first_line = min(changed, default=1)
-    # A long line may be cut into several passages that begin with it.
-    while same and document.chunks[same - 1].start_line >= first_line:
-        same -= 1
-    new = document.chunks[same:]
-    is_extended = transaction.extend_file(
-        document.row, first_line, new, _words(document, new), was=document.row.progress
+def prepare_log(
+    path: SpacePath, entries: Sequence[RenderedEntry], version: int, changed_ns: int
+) -> Prepared:
+    """Cut a log into passages: all of it, or from the first entry of one of its passages on.
+
+    The version of the log takes the place of its hash; its size is not known."""
+    day = path.path.removesuffix(".md")
+    chunks = chunk_log(day, entries, CHUNKER)
+    row = FileRow(
+        path=path.cited,
+        source="memory",
+        hash=str(version),
+        size=0,
+        mtime_ns=changed_ns,
+        inode=0,
+        device=0,
+        seen_ns=changed_ns,
+        chunks=len(chunks),
+        progress=LOG_CHUNKER,
     )
-    if not is_extended:
-        put(transaction, document)
-        first_line = 1
-    return transaction.chunks_of(document.path.cited, (first_line, 2**31 - 1))
+    return Prepared(path, row, chunks)
+
+
+def extend(transaction: WriteTransaction, document: Prepared) -> list[ChunkRow]:
+    """Replace the last passages of a log, and return those that take their place."""
+    first_line = document.chunks[0].start_line
+    words = _words(document, document.chunks)
+    was = document.row.progress
+    if first_line == 1 or not transaction.extend_file(
+        document.row, first_line, document.chunks, words, was=was
+    ):
+        transaction.put_file(document.row, document.chunks, words)
+    return transaction.chunks_of(document.path.cited, (first_line, LAST_LINE))
 
 
 def embed(embedder: Embedder, texts: dict[str, str]) -> dict[str, Vector | None]:
@@ -114,20 +133,6 @@ def cover(
     if facts:
         name = noise_fact(space.id)
         transaction.set_facts(name, transaction.facts(name) | facts)
-
-
-def _same(old: Sequence[ChunkRow], new: Sequence[Chunk]) -> int:
-    """Return how many passages at the start are the same."""
-    pairs = enumerate(zip(old, new, strict=False))
-    return next(
-        (
-            number
-            for number, (one, other) in pairs
-            if (one.start_line, one.end_line, one.hash, one.heading)
-            != (other.start_line, other.end_line, other.hash, other.heading)
-        ),
-        min(len(old), len(new)),
-    )
 
 
 def _words(document: Prepared, chunks: Sequence[Chunk]) -> list[ChunkWords]:

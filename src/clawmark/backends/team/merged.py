@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from clawmark.backends.base import MemoryBackend, Plans
 from clawmark.backends.team.base import TeamSpaces
+from clawmark.backends.team.files.copies import CopyFiles
 from clawmark.backends.team.files.local_paths import is_space_path, local_path
 from clawmark.backends.team.merging import merge, without_spaces
 from clawmark.model.documents import Excerpt
@@ -30,7 +31,6 @@ from clawmark.model.values import (
 from clawmark.system.backoff import Backoff
 from clawmark.system.cancellation import Cancelled, current_cancellation
 from clawmark.text.space_paths import is_name
-from clawmark.workspace.copies import CopyFiles
 
 WAIT_SECONDS = 6.0
 """How long a search waits for the spaces."""
@@ -191,9 +191,10 @@ class MergedBackend:
 
     def probe(self) -> tuple[Probe, ...]:
         """Probe the backend of the workspace, and list the spaces once."""
-        return (*self.inner.probe(), self._probe_team())
+        return (*self.inner.probe(), self.probe_spaces())
 
-    def _probe_team(self) -> Probe:
+    def probe_spaces(self) -> Probe:
+        """List the spaces once; a failure is reported, not raised."""
         began = time.perf_counter()
         try:
             known = {one.name for one in self._team.spaces().spaces()}

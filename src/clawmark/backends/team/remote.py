@@ -38,6 +38,8 @@ PAUSE = Backoff(first=0.2, longest=2.0)
 MOST_DOCUMENTS = 100
 """Of one request to publish or withdraw."""
 MAX_MESSAGE = 300
+NEWEST = 2**62
+"""No space has a later version."""
 
 
 class Limit(NamedTuple):
@@ -111,7 +113,9 @@ class RemoteSpaces:
             )
         given = {"from": start, "lines": lines, "maxChars": min(max_chars, 200_000)}
         asked = urlencode({name: value for name, value in given.items() if value is not None})
-        rest = quote(place.cited.partition("/")[2], safe="/")
+        is_possible = place.path.isprintable() and ".." not in place.path.split("/")
+        # A path that no document can have asks for an absent one: the space may be denied.
+        rest = quote(f"{_sent(place.space, '')}/{place.path if is_possible else '0'}", safe="/")
         try:
             return self._get(f"/v1/documents/{rest}?{asked}", answers.parse_excerpt, place.space)
         except _Absent:
@@ -139,17 +143,18 @@ class RemoteSpaces:
                 one._replace(text=_sent(one.text, "\ufffd"))._asdict() for one in documents
             ]
         }
-        self._send("POST", path, body, None, self._limits.publish, (space,))
+        self._checked("POST", path, body, self._limits.publish, (space,))
 
     def withdraw(self, space: str, paths: Sequence[str]) -> None:
         """Remove files of the caller from a space; absent ones are ignored."""
         path = f"/v1/spaces/{quote(space, safe='')}/withdraw"
         for first in range(0, len(paths), MOST_DOCUMENTS):
             body = {"paths": list(paths[first : first + MOST_DOCUMENTS])}
-            self._send("POST", path, body, None, self._limits.publish, (space,))
+            self._checked("POST", path, body, self._limits.publish, (space,))
 
     def changes(self, space: str, since: int = 0, limit: int = 100) -> Changes:
         """Return what has changed in a space after a version."""
+        since = max(0, min(since, NEWEST))
         while True:
             asked = urlencode({"since": since, "limit": limit})
             path = f"/v1/spaces/{quote(space, safe='')}/changes?{asked}"
@@ -172,20 +177,27 @@ class RemoteSpaces:
         method: str,
         path: str,
         body: object,
-        read: Callable[[dict[str, Any]], T] | None,
+        read: Callable[[dict[str, Any]], T],
         limit: Limit,
         spaces: Sequence[str],
     ) -> T:
-        response = self._answer(method, path, body, limit)
-        if not 200 <= response.status < 300:
-            raise self._error(response, spaces)
+        response = self._checked(method, path, body, limit, spaces)
         try:
-            return read(answers.parse_object(response.body)) if read else None  # type: ignore[return-value]
+            return read(answers.parse_object(response.body))
         except (ValueError, KeyError, TypeError, AttributeError):
             raise SpacesUnavailable(
                 f"{self._host} gave an answer that cannot be read.",
                 hint="Check that team.uri is the address of a Clawmark server of this version.",
             ) from None
+
+    def _checked(
+        self, method: str, path: str, body: object, limit: Limit, spaces: Sequence[str]
+    ) -> Response:
+        """Return a successful answer; raise the error that another one stands for."""
+        response = self._answer(method, path, body, limit)
+        if not 200 <= response.status < 300:
+            raise self._error(response, spaces)
+        return response
 
     def _answer(self, method: str, path: str, body: object, limit: Limit) -> Response:
         """Send a request until it is answered, the server is not busy, or the time is over."""

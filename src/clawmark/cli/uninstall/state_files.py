@@ -23,7 +23,7 @@ _INDEX_SUFFIX = (
 """The end of the name of a file that belongs to an index; `foreign` is a database of another
 program that was renamed."""
 _OF_AGENT = (
-    r"as-of|proposals|sessions|(?:history\.git|journal\.jsonl"
+    r"as-of|proposals|sessions|team|(?:history\.git|journal\.jsonl"
     rf"|(?:consolidation|forget|heartbeat|tombstones|usage)\.json){_LEFTOVER}"
 )
 _ALWAYS = (

@@ -74,6 +74,7 @@ def make_parts(
         clear_backends=lambda: _clear_backends(memory),
         providers=_providers(memory),
         database=store.path if memory.settings.memory_search.store.uri else "",
+        spaces=memory.settings.team.spaces if memory.settings.has_team else (),
         today=memory.today,
         now=memory.now,
     )

@@ -183,6 +183,8 @@ def probe_finding(probe: Probe) -> Finding:
         return _note(f"{subject}: not used ({probe.reason}).")
     if probe.part == "backend":
         return _ok(f"{subject}: {probe.name} {probe.model} answers.")
+    if probe.part == "spaces":
+        return _ok(f"{subject}: {probe.name} in {probe.milliseconds:.0f} ms.")
     what = (
         f"{probe.name} made a vector of {probe.dims} numbers"
         if probe.dims

@@ -9,9 +9,9 @@ from datetime import UTC, datetime, timedelta
 
 import psycopg
 import pytest
-from team_scene import FastEmbedder, make_spaces, open_direct
+from team_scene import FastEmbedder, make_spaces, open_direct, passages_of
 
-from clawmark.backends.team import direct, indexing, sessions
+from clawmark.backends.team import direct, sessions
 from clawmark.backends.team.base import Appended, Published
 from clawmark.backends.team.direct import DirectSpaces
 from clawmark.embed.base import Choice, Traits
@@ -20,7 +20,6 @@ from clawmark.model.values import Query, Vector
 from clawmark.store.postgres.servers import Server
 from clawmark.store.postgres.team import admin
 from clawmark.testing import HashingEmbedder, UnreliableEmbedder
-from clawmark.text.space_paths import parse_space_path
 
 NOON = datetime(2026, 11, 18, 12, 5, tzinfo=UTC)
 FILE = Published("memory/team/plan.md", "The heron nests by the pier.\n", "1")
@@ -94,10 +93,7 @@ def test_a_growing_log_is_indexed_as_if_it_were_indexed_at_once(uri: str) -> Non
             done = ada.append("team", "\n".join(lines), key=str(number))
             if number % 3:
                 continue
-            place = parse_space_path(done.path)
-            assert place is not None
             (document,) = ada.changes("team").documents
-            wanted = indexing.prepare(place, document.text or "", 0)
             with ada._sessions.store("team") as store, store.snapshot() as snapshot:
                 indexed = snapshot.chunks_of(done.path)
                 (space,) = snapshot.spaces()
@@ -105,7 +101,8 @@ def test_a_growing_log_is_indexed_as_if_it_were_indexed_at_once(uri: str) -> Non
                 assert snapshot.integrity_problems() == []
                 assert snapshot.files()[done.path].chunks == len(indexed)
             assert [(one.start_line, one.end_line, one.text, one.heading) for one in indexed] == [
-                (one.start_line, one.end_line, one.text, one.heading) for one in wanted.chunks
+                (one.start_line, one.end_line, one.text, one.heading)
+                for one in passages_of(document)
             ]
         assert len(indexed) > 10
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from clawmark.backends.team.base import Changes, SharedDocument
+from clawmark.backends.team.files.copies import CopyFiles
 from clawmark.backends.team.files.puller import Puller
 from clawmark.backends.team.files.pulling import plan_pull, text_hash
 from clawmark.model.errors import SpaceDenied, SpacesUnavailable
-from clawmark.workspace.copies import CopyFiles
 
 PLAN = "spaces/team/eve/memory/team/plan.md"
 LOG = "spaces/team/2026-11-18.md"

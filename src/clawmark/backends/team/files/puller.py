@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from clawmark.backends.team.base import Changes, SharedDocument, TeamSpaces
+from clawmark.backends.team.files.copies import CopyFiles
 from clawmark.backends.team.files.local_paths import local_path
 from clawmark.backends.team.files.pulling import (
     CopyWrite,
@@ -27,7 +28,6 @@ from clawmark.model.errors import (
     WriteConflict,
 )
 from clawmark.system import shared_json
-from clawmark.workspace.copies import CopyFiles
 
 PAGE = 100
 LOCK_SECONDS = 30.0

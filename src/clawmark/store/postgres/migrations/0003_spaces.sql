@@ -46,7 +46,7 @@ CREATE TABLE clawmark.entries (
     UNIQUE (scope, caller, key),
     CHECK (day = (at AT TIME ZONE 'UTC')::date)
 );
-CREATE INDEX entries_of_day ON clawmark.entries (scope, day, version);
+CREATE INDEX entries_of_day ON clawmark.entries (scope, day, start_line);
 
 -- Tokens for the server, as SHA-256 only. Without `spaces`, a token is valid for all of its caller.
 CREATE TABLE clawmark.tokens (

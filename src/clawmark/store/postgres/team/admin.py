@@ -4,17 +4,15 @@ Every function takes a connection of the owner of the tables, in autocommit mode
 
 from __future__ import annotations
 
-import time
 from typing import NamedTuple
 
 from psycopg import errors
 
 from clawmark.model.errors import SpaceDenied, SpaceInputError
 from clawmark.store.postgres.servers import Connection, Server
-from clawmark.store.postgres.sessions import lock_index
 from clawmark.store.postgres.team import documents
 from clawmark.store.postgres.team.members import next_version
-from clawmark.store.postgres.transaction import PostgresTransaction
+from clawmark.store.postgres.team.space_store import OwnedSpaceStore
 from clawmark.store.postgres.vector_indexes import owns_tables
 from clawmark.text.space_paths import SpacePath, check_author, check_space_name
 
@@ -158,17 +156,14 @@ def revoke(connection: Connection, space: str, name: str, *, login: str = "") ->
 def withdraw_all(server: Server, connection: Connection, space: str, author: str) -> int:
     """Withdraw everything that an author has published in a space; return how many files."""
     scope = scope_of(connection, space)
-    with connection.transaction():
-        row = lock_index(connection, scope, LOCK_SECONDS, shown=server.shown)
-        if row is None:
-            return 0
-        index = PostgresTransaction(connection, server, scope, row, time.time_ns)
-        paths = list(documents.stored(connection, scope, author))
+    store = OwnedSpaceStore(server, space, scope)
+    with store.transaction(timeout=LOCK_SECONDS) as index:
+        paths = list(documents.stored(index.connection, scope, author))
         for path in paths:
-            connection.execute(
+            index.connection.execute(
                 "UPDATE clawmark.documents SET hash = '', text = NULL, changed = now(), "
                 "version = %s WHERE scope = %s AND path = %s",
-                (next_version(connection, scope), scope, path),
+                (next_version(index.connection, scope), scope, path),
             )
             index.delete_file(SpacePath(space, path).cited)
     return len(paths)

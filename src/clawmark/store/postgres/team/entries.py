@@ -7,6 +7,7 @@ from datetime import UTC, date, datetime
 from typing import Any, NamedTuple
 
 from clawmark.store.postgres.servers import Connection
+from clawmark.store.postgres.snapshot import PostgresSnapshot
 
 
 class EntryRow(NamedTuple):
@@ -34,13 +35,40 @@ def find(connection: Connection, scope: int, caller: int, key: str) -> EntryRow 
     return None if row is None else _made(row)
 
 
-def of_day(connection: Connection, scope: int, day: date) -> list[EntryRow]:
-    """Return the entries of a day in order."""
+def of_day(connection: Connection, scope: int, day: date, from_line: int = 1) -> list[EntryRow]:
+    """Return the entries of a day in order, or those that end at a line or after it."""
     rows = connection.execute(
-        f"SELECT {_COLUMNS} FROM clawmark.entries WHERE scope = %s AND day = %s ORDER BY version",
-        (scope, day),
+        f"SELECT {_COLUMNS} FROM clawmark.entries WHERE scope = %(scope)s AND day = %(day)s "
+        "AND start_line >= coalesce((SELECT max(start_line) FROM clawmark.entries "
+        "WHERE scope = %(scope)s AND day = %(day)s AND start_line <= %(line)s), 0) "
+        "ORDER BY start_line",
+        {"scope": scope, "day": day, "line": from_line},
     ).fetchall()
     return [_made(row) for row in rows]
+
+
+def last_line(connection: Connection, scope: int, day: date) -> int:
+    """Return the last line of a log; 0 if the day has no entries."""
+    row = connection.execute(
+        "SELECT end_line FROM clawmark.entries WHERE scope = %s AND day = %s "
+        "ORDER BY start_line DESC LIMIT 1",
+        (scope, day),
+    ).fetchone()
+    return 0 if row is None else int(row[0])
+
+
+def last_passage(snapshot: PostgresSnapshot, path: str, cut_with: str) -> int:
+    """Return the first line of the last passage of a log; 0 if it has to be cut from the start."""
+    found = snapshot.rows(
+        "SELECT max(c.start_line) FROM clawmark.files f "
+        "JOIN clawmark.chunks c ON c.scope = f.scope AND c.file = f.key "
+        "WHERE f.scope = %s AND f.path = %s AND f.edition = %s AND f.progress = %s "
+        "AND f.staged_at IS NULL",
+        path,
+        snapshot.generation,
+        cut_with,
+    )
+    return int(found[0][0] or 0)
 
 
 def next_time(connection: Connection, scope: int, now: datetime | None) -> datetime:

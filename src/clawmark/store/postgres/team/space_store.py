@@ -33,3 +33,15 @@ class SpaceStore(PostgresStore):
 
     def close(self) -> None:
         """Do nothing: the connections belong to the spaces."""
+
+
+class OwnedSpaceStore(SpaceStore):
+    """The index of a space, opened by the owner of the tables, for whom policies do not apply."""
+
+    def __init__(self, server: Server, space: str, scope: int) -> None:
+        super().__init__(server, space, caller=0, scope=scope)
+
+    def _begin(self, connection: Connection, mode: str) -> int:
+        connection.autocommit = True
+        connection.execute(f"BEGIN ISOLATION LEVEL {mode}")
+        return self._space[1]
