@@ -104,7 +104,7 @@ class ReadQuery(Request, frozen=True):
 class ChangesQuery(Request, frozen=True):
     """Which changes are listed."""
 
-    since: Annotated[int, Meta(ge=0, le=2**62)] = 0
+    since: Annotated[int, Meta(ge=0)] = 0
     limit: Annotated[int, Meta(ge=1, le=MAX_CHANGES)] = 100
 
 

@@ -29,6 +29,8 @@ from clawmark.serve.rest.bodies import (
 )
 from clawmark.text.space_paths import FOLDER
 
+LAST_VERSION = 2**62
+"""Larger than any version of a space; the database has no larger whole numbers."""
 MakeQuery: TypeAlias = Callable[[SearchRequest], Query]
 """Completes a search with the server's settings."""
 
@@ -135,7 +137,8 @@ def withdraw(spaces: TeamSpaces, given: Given) -> Reply:
 
 def list_changes(spaces: TeamSpaces, given: Given) -> Reply:
     asked: ChangesQuery = given.query
-    return Reply(200, as_json(spaces.changes(given.path["space"], asked.since, asked.limit)))
+    since = min(asked.since, LAST_VERSION)
+    return Reply(200, as_json(spaces.changes(given.path["space"], since, asked.limit)))
 
 
 ROUTES = (
