@@ -239,6 +239,7 @@ def _times(asked: Sequence[str], run: Callable[[Query], Found]) -> dict[str, Any
             )
         },
         "answered": round(hits / len(times), 3),
+        "searches": len(times),
     }
 
 
