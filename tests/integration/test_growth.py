@@ -14,7 +14,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-from tests.integration.work_counter import Work, counting
+from work_counter import Work, counting
 
 from clawmark import Memory
 from clawmark.engine.sync.plan import GRAIN_NS

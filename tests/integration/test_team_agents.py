@@ -74,7 +74,7 @@ def test_another_session_sees_the_spaces_only_if_its_kind_is_listed_for_the_team
     machines: tuple[Machine, Machine],
 ) -> None:
     eve = machines[1]
-    shared = {"memory": {"sharedSessions": ["group"]}}
+    shared: dict[str, Any] = {"memory": {"sharedSessions": ["group"]}}
     path = "spaces/team/ada/memory/team/plan.md"
     with eve.open(**shared) as memory:
         memory.sync()

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.integration.work_counter import counting
+from work_counter import counting
 
 from clawmark import Memory
 from clawmark.backends import freshening

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -15,7 +16,7 @@ def today() -> str:
 
 
 def filters(**given: str | None) -> Filters:
-    blank: dict[str, str | None] = dict.fromkeys(("since", "until", "path", "source"))
+    blank: dict[str, Any] = dict.fromkeys(("since", "until", "path", "source"))
     return make_filters(**(blank | given), today=today)
 
 

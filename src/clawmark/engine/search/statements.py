@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
 
 from clawmark.engine.search.neighbours import join_neighbours
 from clawmark.engine.search.scoring import BIAS, MOST_VECTOR, Candidate, confidence, ranked
@@ -23,6 +24,8 @@ BATCH = 1.5
 """How many candidates per requested result have their lines judged at a time."""
 MOST_LINES = 5
 SHORTEST_LINE = 12
+Compare: TypeAlias = Callable[[Sequence[str]], list[float]]
+"""Returns the vector evidence of each line."""
 
 
 class Nearness:
@@ -53,7 +56,7 @@ def weigh_statements(
     query: Query,
     candidates: Sequence[Candidate],
     spotter: Spotter,
-    nearness: Nearness | None,
+    nearness: Compare | None,
     bias: float = BIAS,
     *,
     judge_all: bool = False,
@@ -93,7 +96,7 @@ def _with_lines(
     candidates: Sequence[Candidate],
     said: Mapping[int, Statements],
     spotter: Spotter,
-    nearness: Nearness,
+    nearness: Compare,
     bias: float,
     judge_all: bool,
 ) -> dict[int, Candidate]:
@@ -119,7 +122,7 @@ def _with_statements(
     candidate: Candidate,
     said: Statements,
     spotter: Spotter,
-    nearness: Nearness | None,
+    nearness: Compare | None,
     bias: float,
 ) -> Candidate:
     """Reduce the vector by how little the candidate states, and add the evidence of the user's
@@ -164,5 +167,5 @@ def _lines(text: str, spotter: Spotter) -> list[str]:
     return lines
 
 
-def _best(nearness: Nearness, lines: Sequence[str]) -> float:
+def _best(nearness: Compare, lines: Sequence[str]) -> float:
     return max(nearness(lines), default=0.0) if lines else 0.0
