@@ -13,7 +13,7 @@ def combinations(
     exactly these terms if terms were independent."""
     found = [(0.0, float(total))]
     for term, value in worth.items():
-        share = counts[term] / total
+        share = min(1.0, counts[term] / total)  # a kept count may be slightly too high
         found = [
             either
             for value_before, rows in found
