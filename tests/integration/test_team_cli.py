@@ -103,6 +103,9 @@ def test_a_note_and_a_file_of_one_machine_are_found_on_the_other(
     pulled = eve.run("pull")
     assert pulled.code == 0, pulled.err
     assert "team: 2 files written, 0 files deleted" in pulled.out
+    for command in ("status", "index"):
+        ran = eve.run(command)
+        assert "ot searched" not in ran.out + ran.err, "copies of a space are not files to add"
     assert (eve.workspace / hit["path"]).read_text() == PLAN
     listed = eve.run("pull", "--list", "--json").json()["spaces"]
     assert listed == [
