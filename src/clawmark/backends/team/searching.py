@@ -95,7 +95,9 @@ def merge(query: Query, answers: Mapping[str, Found]) -> Found:
 
 def _labelled(hit: Hit, space: str) -> Hit:
     parts = parse_space_path(hit.path)
-    return hit._replace(space=space, author=parts.author if parts is not None else "")
+    is_log = parts is not None and parts.is_log  # then the author is known, if there is only one
+    author = hit.author if is_log or parts is None else parts.author
+    return hit._replace(space=space, author=author)
 
 
 def _importance(nothing: NothingFound) -> tuple[int, float]:
