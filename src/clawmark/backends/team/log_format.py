@@ -29,8 +29,7 @@ def check_entry(text: str) -> str:
     """Return the text of an entry as it is stored; raise SpaceInputError if it cannot be.
 
     Every kind of line end becomes `\\n`, so that no line can pass for another entry."""
-    plain = _LINE_ENDS.sub("\n", well_formed(text).replace("\0", ""))
-    plain = _BULLETS.sub("", plain).strip()
+    plain = _clean(text)
     if not plain:
         raise SpaceInputError(
             "There is nothing to write: the text is empty.",
@@ -62,9 +61,15 @@ def render_entry(at: datetime, author: str, text: str) -> str:
 
     A further line that looks like an entry is quoted: search results and other readers remove the
     indent, and then it would seem to be written by another author."""
-    first, *rest = _LINE_ENDS.sub("\n", text).split("\n")
+    # An entry that was not stored by `append` may lack what `check_entry` does.
+    first, *rest = (_clean(text) or "(empty)").split("\n")
     plain = "\n".join([first, *(_quoted(line) for line in rest)])
     return f"- {at:%H:%M} {author}: {format_entry(plain)[2:]}"
+
+
+def _clean(text: str) -> str:
+    plain = _LINE_ENDS.sub("\n", well_formed(text).replace("\0", ""))
+    return _BULLETS.sub("", plain).strip()
 
 
 def _quoted(line: str) -> str:

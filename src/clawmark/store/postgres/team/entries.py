@@ -132,7 +132,7 @@ def _made(row: Sequence[Any]) -> EntryRow:
         day=day,
         at=at.astimezone(UTC),
         author=author,
-        text=bytes(text).decode(),
+        text=bytes(text).decode("utf-8", "replace"),
         start_line=start_line,
         end_line=end_line,
     )
