@@ -35,6 +35,14 @@ def with_embedders(uri: str, *embedders: HashingEmbedder, name: str = "ada") -> 
     return DirectSpaces(Server(uri), name, Choice(embedders, "test", None))
 
 
+def test_a_search_of_an_empty_space_says_how_to_fill_a_space(uri: str) -> None:
+    with closing(open_direct(uri, "ada")) as ada:
+        nothing = ada.search(Query("heron")).nothing
+    assert nothing is not None
+    assert nothing.code == "empty-index"
+    assert "append an entry" in nothing.message
+
+
 def test_a_passage_of_a_log_names_its_author_if_there_is_only_one(uri: str) -> None:
     long = "\n".join(["Notes of the week.", *["The rain falls on the hills again."] * 200])
     with closing(open_direct(uri, "ada")) as ada, closing(open_direct(uri, "cy")) as cy:
