@@ -205,6 +205,8 @@ def test_a_login_that_does_not_own_the_tables_is_refused(place: Place, postgres_
         configure(place, in_database(postgres_uri, user=login))
         for words in (["space", "create", "x"], ["space"], ["token", "create", "gus"], ["token"]):
             failed(place.run(*words), 4, "does not own the tables")
+        for action in ("init", "upgrade", "status"):
+            assert place.run("db", action).code == 0, "nothing is missing, so nothing is to be done"
         gus = DirectSpaces(Server(in_database(postgres_uri, user=login)), "gus")
         assert [one.name for one in gus.spaces()] == ["team"]
         gus.close()
