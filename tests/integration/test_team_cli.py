@@ -95,7 +95,7 @@ def test_a_note_and_a_file_of_one_machine_are_found_on_the_other(
     assert hit["path"] == "spaces/team/ada/memory/team/plan.md"
     text = eve.run("search", "heron project")
     assert "spaces/team/ada/memory/team/plan.md#L1-L3  shared in team by ada" in text.out
-    assert eve.run("search", "--space", "team", "otter").out.count("shared in team\n") == 1
+    assert eve.run("search", "--space", "team", "otter").out.count("shared in team by ada\n") == 1
     assert "secret nest" not in eve.run("search", "--min-score", "0", "secret nest").out
     assert eve.run("get", hit["path"]).out == PLAN
     assert eve.run("get", hit["path"], "--json").json()["text"] == PLAN.rstrip("\n")
