@@ -9,10 +9,12 @@ import psycopg
 import pytest
 from commands import Place, Ran, new_place
 from postgres import in_database
+from team_scene import FastEmbedder
 
 from clawmark.backends.team.access import Access
 from clawmark.backends.team.base import Published
 from clawmark.backends.team.direct import DirectSpaces
+from clawmark.embed.base import Choice
 from clawmark.model.errors import SpaceDenied
 from clawmark.model.values import Query
 from clawmark.store.postgres.servers import Server
@@ -202,9 +204,15 @@ def test_a_login_that_does_not_own_the_tables_is_refused(place: Place, postgres_
     try:
         place.run("space", "create", "team")
         assert place.run("space", "grant", "team", "gus", "--login", login).code == 0
+        assert place.run("space", "grant", "team", "pat", "--write").code == 0
+        pat = DirectSpaces(Server(postgres_uri), "pat", Choice((FastEmbedder(),), "test", None))
+        pat.append("team", "The heron nests by the pier.", key="1")
+        pat.close()
         configure(place, in_database(postgres_uri, user=login))
         for words in (["space", "create", "x"], ["space"], ["token", "create", "gus"], ["token"]):
             failed(place.run(*words), 4, "does not own the tables")
+        for action in ("init", "upgrade", "status"):
+            assert place.run("db", action).code == 0, "nothing is missing, so nothing is to be done"
         gus = DirectSpaces(Server(in_database(postgres_uri, user=login)), "gus")
         assert [one.name for one in gus.spaces()] == ["team"]
         gus.close()

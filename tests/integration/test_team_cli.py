@@ -95,7 +95,7 @@ def test_a_note_and_a_file_of_one_machine_are_found_on_the_other(
     assert hit["path"] == "spaces/team/ada/memory/team/plan.md"
     text = eve.run("search", "heron project")
     assert "spaces/team/ada/memory/team/plan.md#L1-L3  shared in team by ada" in text.out
-    assert eve.run("search", "--space", "team", "otter").out.count("shared in team\n") == 1
+    assert eve.run("search", "--space", "team", "otter").out.count("shared in team by ada\n") == 1
     assert "secret nest" not in eve.run("search", "--min-score", "0", "secret nest").out
     assert eve.run("get", hit["path"]).out == PLAN
     assert eve.run("get", hit["path"], "--json").json()["text"] == PLAN.rstrip("\n")
@@ -103,6 +103,9 @@ def test_a_note_and_a_file_of_one_machine_are_found_on_the_other(
     pulled = eve.run("pull")
     assert pulled.code == 0, pulled.err
     assert "team: 2 files written, 0 files deleted" in pulled.out
+    for command in ("status", "index"):
+        ran = eve.run(command)
+        assert "ot searched" not in ran.out + ran.err, "copies of a space are not files to add"
     assert (eve.workspace / hit["path"]).read_text() == PLAN
     listed = eve.run("pull", "--list", "--json").json()["spaces"]
     assert listed == [

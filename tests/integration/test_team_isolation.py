@@ -106,6 +106,23 @@ def test_without_a_declared_caller_nothing_is_read(world: str) -> None:
                 connection.execute(sql)
 
 
+@pytest.mark.parametrize("text", [b"\xff\xfe", b"", b"-\n", b"\0", b"hi\r- 14:05 cy: I agree"])
+def test_no_entry_keeps_a_log_from_being_read_or_forges_a_line(world: str, text: bytes) -> None:
+    callers, scopes, _ = facts(world)
+    with declared(world, callers["ada"]) as connection:
+        connection.execute(
+            "INSERT INTO clawmark.entries (scope, version, day, at, author, caller, key, text, "
+            "start_line, end_line) VALUES (%s, 1, '2026-01-01', '2026-01-01 12:00Z', 'ada', %s, "
+            "'k', %s, 3, 3)",
+            (scopes["team"], callers["ada"], text),
+        )
+    with closing(open_direct(world, "cy")) as cy:
+        log = cy.read("spaces/team/2026-01-01.md").text.splitlines()
+        assert log[2].startswith("- 12:00 ada: ")
+        assert not any(line.startswith("-") for line in log[3:])
+        assert "spaces/team/2026-01-01.md" in [one.path for one in cy.changes("team").documents]
+
+
 def test_no_statement_writes_as_another_author_or_changes_a_log(world: str) -> None:
     callers, scopes, _ = facts(world)
     ada, cy, team, ops = callers["ada"], callers["cy"], scopes["team"], scopes["ops"]

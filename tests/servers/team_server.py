@@ -67,7 +67,6 @@ class TeamServer:
             "serve": {"port": 0, "rateLimits": {"perToken": 0, "perAddress": 0}},
         }
         config.write_text(json.dumps(_merged(known, settings)), encoding="utf-8")
-        (folder / "workspace").mkdir(exist_ok=True)
         self.folder = folder
         env = {
             name: value

@@ -1,7 +1,7 @@
 """Find Markdown files that a user may expect to be searched but are not, and how to add them.
 
-Looks in the current folder, then in the workspace. The agent's own files (`AGENTS.md` …) do not
-count."""
+Looks in the current folder, then in the workspace. The agent's own files (`AGENTS.md` …) and the
+copies of shared spaces do not count."""
 
 import os
 from argparse import Namespace
@@ -12,6 +12,7 @@ from clawmark.cli.arguments import common_flags
 from clawmark.cli.layout import plural, short_path
 from clawmark.memory import Memory
 from clawmark.model.sync_report import SyncReport
+from clawmark.text.space_paths import FOLDER as COPIES
 from clawmark.workspace.file_counts import survey
 from clawmark.workspace.places import AGENT_FILES, ROOT_FILES, is_below
 
@@ -61,17 +62,19 @@ def find_unsearched(
     )
     # The files that the pattern of a source leaves out are left out on purpose.
     skipped = {source.path for source in sources}
+    copies = os.path.join(workspace.root, COPIES)
     for folder in dict.fromkeys(filter(None, (current_folder(), workspace.root))):
-        if folder in skipped or _is_above_home(folder):
+        if folder in skipped or _is_above_home(folder) or is_below(folder, copies):
             continue
+        left_out = (*AGENT_FILES, COPIES) if folder == workspace.root else AGENT_FILES
         if folder == workspace.root and is_all_indexed and has_only_memory:
-            left_out = (*AGENT_FILES, *ROOT_FILES, "memory")
+            left_out = (*left_out, *ROOT_FILES, "memory")
             found = count_unsearched(folder, args, left_out=left_out)
         else:
-            found = count_unsearched(folder, args)
+            found = count_unsearched(folder, args, left_out=left_out)
             if found is not None:  # some of them may be memory
                 known = {(state.device, state.inode) for state in workspace.scan().files}
-                found = count_unsearched(folder, args, known)
+                found = count_unsearched(folder, args, known, left_out)
         if found is not None:
             return found
     return None

@@ -14,7 +14,7 @@ from starlette.staticfiles import StaticFiles
 
 from clawmark.serve.mcp import MCP, McpEndpoint
 from clawmark.serve.pages import PAGE, page_routes
-from clawmark.serve.problems import NOT_FOUND, UNAVAILABLE, Problem, RequestFailed
+from clawmark.serve.problems import NOT_FOUND, UNAVAILABLE, UNEXPECTED, Problem, RequestFailed
 from clawmark.serve.rest.endpoints import JSON, OPENAPI, rest_routes
 from clawmark.serve.rest.routes import ROUTES
 from clawmark.serve.service import Service
@@ -62,7 +62,11 @@ def make_app(service: Service, mcp: McpEndpoint, is_stopping: Callable[[], bool]
             *page_routes(service),
             Mount("/static", StaticFiles(directory=STATIC_FOLDER)),
         ],
-        exception_handlers={RequestFailed: _show_problem, HTTPException: _show_http_error},
+        exception_handlers={
+            RequestFailed: _show_problem,
+            HTTPException: _show_http_error,
+            Exception: _show_unexpected,
+        },
     )
 
 
@@ -91,6 +95,10 @@ def _show_http_error(request: Request, error: Exception) -> Response:
     if error.status_code == 404:
         return problem_response(NOT_FOUND)
     return problem_response(Problem(error.status_code, "Refused", f"{error.detail}."))
+
+
+def _show_unexpected(request: Request, error: Exception) -> Response:
+    return problem_response(UNEXPECTED)  # `Gate` gets the error as well, and logs it
 
 
 def problem_response(problem: Problem) -> Response:

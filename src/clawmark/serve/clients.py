@@ -4,7 +4,7 @@ is encrypted."""
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple, TypeAlias
 
 from clawmark.model.errors import ConfigError
@@ -65,9 +65,12 @@ def client_of(scope: Scope, proxies: Proxies) -> Client:
     peer = (scope.get("client") or (_UNKNOWN, 0))[0]
     headers: Headers = scope["headers"]
     is_trusted = proxies.trusts(peer)
-    forwarded = _addresses(values_of(headers, b"x-forwarded-for")) if is_trusted else []
+    forwarded = values_of(headers, b"x-forwarded-for") if is_trusted else []
     address = peer
-    for one in reversed(forwarded[-MOST_HOPS:]):
+    for text in reversed(b",".join(forwarded).decode("latin-1").split(",")[-MOST_HOPS:]):
+        one = _address(text.strip())
+        if not one:
+            break  # what stands before it cannot be trusted either
         address = one
         if not proxies.trusts(one):
             break
@@ -94,12 +97,26 @@ def cookie_of(headers: Headers, name: str) -> str:
     return next((one[len(start) :].decode("latin-1") for one in pairs if one.startswith(start)), "")
 
 
-def _addresses(lines: Sequence[bytes]) -> list[str]:
-    """Return the valid addresses of X-Forwarded-For, in order."""
-    found = list[str]()
-    for text in b",".join(lines).decode("latin-1").split(","):
-        try:
-            found.append(str(ipaddress.ip_address(text.strip().strip("[]"))))
-        except ValueError:
-            continue
-    return found
+def limited_as(address: str) -> str:
+    """Return whose requests count together: an address, or the network of an IPv6 address.
+
+    One customer of a provider usually has a whole /64 network."""
+    try:
+        found = ipaddress.IPv6Address(address)
+    except ValueError:
+        return address
+    if found.ipv4_mapped is not None:
+        return str(found.ipv4_mapped)
+    return str(ipaddress.IPv6Network((int(found), 64), strict=False))
+
+
+def _address(text: str) -> str:
+    """Return an address of X-Forwarded-For without its port; empty if it is not an address."""
+    if text.startswith("["):
+        text = text[1:].partition("]")[0]
+    elif text.count(":") == 1:
+        text = text.partition(":")[0]
+    try:
+        return str(ipaddress.ip_address(text))
+    except ValueError:
+        return ""

@@ -22,11 +22,12 @@ from clawmark.net.server.requests import (
     values_of,
     with_security_headers,
 )
-from clawmark.serve.clients import Proxies, client_of
+from clawmark.serve.clients import Proxies, client_of, limited_as
 from clawmark.serve.metrics import OTHER, Metrics
 from clawmark.serve.problems import (
     OVERLOADED,
     STOPPING,
+    UNEXPECTED,
     Problem,
     RequestFailed,
     too_large,
@@ -44,12 +45,6 @@ HEADERS = security_headers(form_action="'self'", referrer="same-origin")
 STATIC_HEADERS = tuple(
     (name, b"private, max-age=31536000, immutable" if name == b"cache-control" else value)
     for name, value in HEADERS
-)
-UNEXPECTED = Problem(
-    status=500,
-    type="Unexpected",
-    message="The server failed to answer this request.",
-    hint="Try again; the log of the server says what happened.",
 )
 _HEAD_TOO_LARGE = Problem(
     status=431,
@@ -182,7 +177,7 @@ class Gate:
         """Count requests of an address; return a problem if there were too many."""
         if scope["path"].startswith(STATIC):
             return None
-        wait = self._addresses.take(scope["state"]["client"].address, cost)
+        wait = self._addresses.take(limited_as(scope["state"]["client"].address), cost)
         if not wait:
             return None
         self._metrics.add("clawmark_rate_limited_total", value="address")

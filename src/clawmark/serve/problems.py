@@ -71,6 +71,12 @@ class RequestFailed(Exception):
         self.problem = problem
 
 
+UNEXPECTED = Problem(
+    status=500,
+    type="Unexpected",
+    message="The server failed to answer this request.",
+    hint="Try again; the log of the server says what happened.",
+)
 UNAVAILABLE = Problem(
     status=503,
     type="SpacesUnavailable",

@@ -16,7 +16,7 @@ from team_server import HANG_SECONDS, Team, TeamServer, team_server, wait_until
 
 from clawmark.config.schema.serve import ServeOptions
 from clawmark.model.errors import ConfigError
-from clawmark.serve.clients import client_of, read_proxies
+from clawmark.serve.clients import client_of, limited_as, read_proxies
 from clawmark.serve.server import check_options
 
 
@@ -209,6 +209,18 @@ def test_addresses_behind_proxies_are_believed_from_trusted_ones_only() -> None:
     assert address("10.0.0.4", "6.6.6.6", "198.51.100.1") == "198.51.100.1"
     assert address("127.0.0.1", "not an address") == "127.0.0.1"
     assert address("::ffff:127.0.0.1", "198.51.100.1") == "198.51.100.1"
+    assert address("127.0.0.1", "6.6.6.6, unknown") == "127.0.0.1"
+    assert address("127.0.0.1", "6.6.6.6, 198.51.100.1:4711") == "198.51.100.1"
+    assert address("127.0.0.1", "6.6.6.6, [2001:db8::1]:4711") == "2001:db8::1"
+    hidden = {"client": ("127.0.0.1", 1), "headers": [(b"x-forwarded-for", b"unknown")]}
+    assert client_of(hidden, proxies).is_forwarded
+
+
+def test_addresses_of_one_ipv6_network_share_a_limit() -> None:
+    assert limited_as("2001:db8:0:1::1") == limited_as("2001:db8:0:1:ffff::9")
+    assert limited_as("2001:db8:0:1::1") != limited_as("2001:db8:0:2::1")
+    assert limited_as("::ffff:198.51.100.1") == limited_as("198.51.100.1") == "198.51.100.1"
+    assert limited_as("0.0.0.0") != limited_as("0.0.0.1")
 
 
 def test_a_wrong_configuration_ends_with_one_sentence(tmp_path: Path) -> None:

@@ -179,6 +179,7 @@ def test_signing_out_needs_the_form_of_the_page(browser: Browser, server: TeamSe
     assert found
     cookie = {"Cookie": browser.cookie}
     assert post(server, "/sign-out", {"form_token": "0" * 64}, cookie).status == 403
+    assert post(server, "/sign-out", {"form_token": "\u00e9"}, cookie).status == 403
     done = post(server, "/sign-out", {"form_token": found[1]}, cookie)
     assert (done.status, done.headers["location"]) == (303, "/sign-in")
     assert "Max-Age=0" in done.headers["set-cookie"]

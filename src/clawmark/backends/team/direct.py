@@ -23,7 +23,7 @@ from clawmark.engine.search.pipeline import search
 from clawmark.engine.sync.vectors import fill_space
 from clawmark.model.documents import Excerpt
 from clawmark.model.errors import SpaceInputError
-from clawmark.model.values import Degraded, Found, Freshness, Query, Vector, parse_citation
+from clawmark.model.values import Degraded, Found, Freshness, Hit, Query, Vector, parse_citation
 from clawmark.store.postgres.servers import Connection, Server
 from clawmark.store.postgres.snapshot import PostgresSnapshot
 from clawmark.store.postgres.team import documents, entries
@@ -127,7 +127,10 @@ class DirectSpaces:
         with self._sessions.reading() as reading:
             opened = self._sessions.snapshots(reading, reading.only(names))
             answers = {
-                member.space: self._answer(query, snapshot, vectors) for member, snapshot in opened
+                member.space: _with_authors(
+                    self._answer(query, snapshot, vectors), reading.connection, member.scope
+                )
+                for member, snapshot in opened
             }
         return merge(query, answers) if answers else _nothing()
 
@@ -370,6 +373,19 @@ def _day(path: SpacePath) -> date | None:
         return date.fromisoformat(path.path.removesuffix(".md"))
     except ValueError:
         return None
+
+
+def _with_authors(found: Found, connection: Connection, scope: int) -> Found:
+    """Name the author of each passage of a log that has only one."""
+    hits = list[Hit]()
+    for hit in found.hits:
+        path = parse_space_path(hit.path)
+        day = _day(path) if path is not None and path.is_log else None
+        if day is not None:
+            authors = entries.authors_of(connection, scope, day, hit.start_line, hit.end_line)
+            hit = hit._replace(author=authors[0] if len(authors) == 1 else "")
+        hits.append(hit)
+    return found._replace(hits=tuple(hits))
 
 
 def _log_text(found: Sequence[EntryRow]) -> str:

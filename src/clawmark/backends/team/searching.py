@@ -24,6 +24,11 @@ _ORDER = (
 NO_SPACES = NothingFound(
     "not-allowed", "There is no shared space that you may read.", best_score=None
 )
+EMPTY = NothingFound(
+    "empty-index",
+    "There is nothing in the shared spaces yet: append an entry or publish a file first.",
+    best_score=None,
+)
 _HIT = re.compile(r"hit [0-9]+")
 
 
@@ -83,6 +88,7 @@ def merge(query: Query, answers: Mapping[str, Found]) -> Found:
     if not best:
         reasons = [one.nothing for one in found if one.nothing is not None]
         nothing = min(reasons, key=_importance)
+        nothing = EMPTY if nothing.code == EMPTY.code else nothing
     return first._replace(
         hits=best,
         nothing=nothing,
@@ -95,7 +101,9 @@ def merge(query: Query, answers: Mapping[str, Found]) -> Found:
 
 def _labelled(hit: Hit, space: str) -> Hit:
     parts = parse_space_path(hit.path)
-    return hit._replace(space=space, author=parts.author if parts is not None else "")
+    is_log = parts is not None and parts.is_log  # then the author is known, if there is only one
+    author = hit.author if is_log or parts is None else parts.author
+    return hit._replace(space=space, author=author)
 
 
 def _importance(nothing: NothingFound) -> tuple[int, float]:

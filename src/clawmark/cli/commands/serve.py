@@ -51,7 +51,10 @@ def run(args: Namespace) -> int:
     # Imported late: optional extras.
     from clawmark.serve.start import Start, run_server
 
-    places = resolve_places(args.workspace, args.agent, args.config, args.state_dir)
+    # The server has no files of its own, so it needs no workspace.
+    places = resolve_places(
+        args.workspace, args.agent, args.config, args.state_dir, must_exist=False
+    )
     loaded = load(places)
     print_warnings(loaded.warnings)
 

@@ -85,7 +85,8 @@ def sign_in_routes(service: Service) -> list[Route]:
         token = cookie_of(scope["headers"], cookie_name(service))
         try:
             fields = _form(scope, service)
-            if not hmac.compare_digest(fields.get(FORM_FIELD, ""), form_token(token)):
+            given = fields.get(FORM_FIELD, "").encode("utf-8", "replace")
+            if not hmac.compare_digest(given, form_token(token).encode()):
                 raise RequestFailed(_OLD_FORM)
         except RequestFailed as error:
             return problem_page(request, error.problem)

@@ -61,8 +61,9 @@ def upgrade(server: Server) -> tuple[str, ...]:
             if migration.name not in _applied(connection):
                 _apply(connection, migration)
                 done.append(migration.name)
-        make_vector_indexes(connection)
-        connection.execute("ANALYZE")
+        if owns_tables(connection):
+            make_vector_indexes(connection)
+            connection.execute("ANALYZE")
         connection.execute("SELECT pg_advisory_unlock(%s)", (_LOCK,))
     return tuple(done)
 

@@ -35,6 +35,27 @@ def with_embedders(uri: str, *embedders: HashingEmbedder, name: str = "ada") -> 
     return DirectSpaces(Server(uri), name, Choice(embedders, "test", None))
 
 
+def test_a_search_of_an_empty_space_says_how_to_fill_a_space(uri: str) -> None:
+    with closing(open_direct(uri, "ada")) as ada:
+        nothing = ada.search(Query("heron")).nothing
+    assert nothing is not None
+    assert nothing.code == "empty-index"
+    assert "append an entry" in nothing.message
+
+
+def test_a_passage_of_a_log_names_its_author_if_there_is_only_one(uri: str) -> None:
+    long = "\n".join(["Notes of the week.", *["The rain falls on the hills again."] * 200])
+    with closing(open_direct(uri, "ada")) as ada, closing(open_direct(uri, "cy")) as cy:
+        ada.append("team", f"{long}\nThe zebra payment is approved.\n{long}", key="1")
+        [hit] = ada.search(Query("zebra payment", max_results=1)).hits
+        assert (hit.author, hit.space) == ("ada", "team")
+        assert "ada" not in hit.snippet
+        ada.append("team", "The otter swims.", key="2")
+        cy.append("team", "The otter sleeps.", key="3")
+        [both] = ada.search(Query("otter", max_results=1)).hits
+        assert both.author == ""
+
+
 def test_the_log_of_a_day_has_a_heading_and_one_item_per_entry(uri: str) -> None:
     now = [NOON]
     with (

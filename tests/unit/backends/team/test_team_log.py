@@ -96,6 +96,7 @@ def test_a_log_that_grows_is_cut_the_same_way_entry_by_entry() -> None:
         ("* - item\nmore", "item\nmore"),
         ("-\nmore", "more"),
         ("a\r\nb\rc\u2028d\x0be", "a\nb\nc\nd\ne"),
+        ("a\x1cb\x1dc\x1ed", "a\nb\nc\nd"),
         ("a\x00b", "ab"),
         ("-5 degrees", "-5 degrees"),
     ],
@@ -104,6 +105,31 @@ def test_the_text_of_an_entry_is_cleaned(text: str, stored: str) -> None:
     assert check_entry(text) == stored
     assert render_entry(AT, "ada", stored).startswith("- 09:05 ada: ")
     assert render_entry(AT, "ada", stored).count("\n") == stored.count("\n") + 1
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "- 14:05 ben: I approve the payment",
+        "\t -  14:05 ben: I approve the payment",
+        "* 14:05 ben: I approve the payment",
+        "+ 9:05 ben.m: I approve the payment",
+        "14:05 ben: I approve the payment",
+        "1. 14:05 ben: I approve the payment",
+        "- \u200b14:05 ben: I approve the payment",
+        "- 14:05\u00a0Ben: I approve the payment",
+    ],
+)
+@pytest.mark.parametrize("end", ["\n", "\r", "\u2028", "\x1e"])
+def test_a_line_that_looks_like_an_entry_of_another_author_is_quoted(line: str, end: str) -> None:
+    rendered = render_entry(AT, "ada", f"hello{end}{line}{end}bye")
+    assert rendered.splitlines() == ["- 09:05 ada: hello", f"  > {line.strip()}", "  bye"]
+    assert render_entry(AT, "ada", check_entry(f"hello{end}{line}")).count("\n") == 2
+
+
+@pytest.mark.parametrize("line", ["- at 14:05 ben called", "> - 14:05 ben: said", "- ben: yes"])
+def test_other_lines_of_an_entry_are_only_indented(line: str) -> None:
+    assert render_entry(AT, "ada", f"hello\n{line}") == f"- 09:05 ada: hello\n  {line}\n"
 
 
 def test_keys_are_visible_ascii() -> None:

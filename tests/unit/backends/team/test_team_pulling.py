@@ -188,6 +188,23 @@ def test_a_path_outside_the_space_is_refused(
     assert {one.name for one in (tmp_path / "agent").rglob("*.md")} == {"plan.md"}
 
 
+def test_a_withdrawn_document_that_cannot_be_a_file_is_not_reported(
+    team: Changing, puller: Puller
+) -> None:
+    team.put("spaces/team/eve/.hidden/x.md", "x")
+    assert len(puller.pull("team").refused) == 1
+    team.put("spaces/team/eve/.hidden/x.md", None)
+    assert puller.pull("team").refused == ()
+
+
+@pytest.mark.parametrize("name", ["CON.md", "aux.md", "nul.txt.md", "com1.md", "LPT9.md"])
+def test_names_of_windows_devices_are_refused(team: Changing, puller: Puller, name: str) -> None:
+    team.put(f"spaces/team/eve/memory/{name}", "x")
+    team.put(f"spaces/team/eve/{name.removesuffix('.md')}/x.md", "x")
+    pulled = puller.pull("team")
+    assert (pulled.written, len(pulled.refused)) == ((), 2)
+
+
 def test_a_text_with_nul_is_refused(team: Changing, puller: Puller) -> None:
     team.put(PLAN, "a\0b")
     assert len(puller.pull("team").refused) == 1

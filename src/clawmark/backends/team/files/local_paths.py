@@ -12,6 +12,9 @@ from clawmark.text.space_paths import FOLDER, SpacePath, is_name, parse_space_pa
 MOST_CHARS = 1000
 _FORBIDDEN = re.compile(r'[\x00-\x1f\x7f\\<>:"|?*\ud800-\udfff]')
 
+_DEVICE = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\..*)?", re.IGNORECASE)
+"""Matches names that Windows keeps for devices, with any extension."""
+
 
 def is_space_path(path: str) -> bool:
     """Whether a path is meant to be one of a shared space."""
@@ -50,4 +53,5 @@ def _is_plain(part: str) -> bool:
         and not part.endswith((".", " "))
         and len(part.encode("utf-8", "surrogatepass")) <= 255
         and _FORBIDDEN.search(part) is None
+        and _DEVICE.fullmatch(part) is None
     )

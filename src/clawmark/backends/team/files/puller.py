@@ -151,7 +151,8 @@ def _usable(
             if local_path(document.path).space != space:
                 raise SpacesUnavailable(f"{document.path[:100]!a} belongs to another space.")
         except ClawmarkError as error:
-            refused.append(error.message)
+            if document.text is not None:  # a withdrawn one was not written here before
+                refused.append(error.message)
             continue
         if document.text is not None and "\0" in document.text:
             refused.append(f"The text of {document.path} has NUL characters.")

@@ -103,7 +103,7 @@ def _made(row: Sequence[Any]) -> DocumentRow:
         path=path,
         author=author,
         hash=text_hash,
-        text=None if text is None else bytes(text).decode(),
+        text=None if text is None else bytes(text).decode("utf-8", "replace"),
         changed=changed,
         version=version,
     )

@@ -47,6 +47,18 @@ def of_day(connection: Connection, scope: int, day: date, from_line: int = 1) ->
     return [_made(row) for row in rows]
 
 
+def authors_of(
+    connection: Connection, scope: int, day: date, first_line: int, last_line: int
+) -> list[str]:
+    """Return who wrote some lines of a log, by name."""
+    rows = connection.execute(
+        "SELECT DISTINCT author FROM clawmark.entries WHERE scope = %s AND day = %s "
+        "AND start_line <= %s AND end_line >= %s ORDER BY author",
+        (scope, day, last_line, first_line),
+    ).fetchall()
+    return [str(row[0]) for row in rows]
+
+
 def last_line(connection: Connection, scope: int, day: date) -> int:
     """Return the last line of a log; 0 if the day has no entries."""
     row = connection.execute(
@@ -120,7 +132,7 @@ def _made(row: Sequence[Any]) -> EntryRow:
         day=day,
         at=at.astimezone(UTC),
         author=author,
-        text=bytes(text).decode(),
+        text=bytes(text).decode("utf-8", "replace"),
         start_line=start_line,
         end_line=end_line,
     )

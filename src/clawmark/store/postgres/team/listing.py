@@ -74,7 +74,7 @@ def newest_entries(
             author=author,
             day=f"{_utc(at):%Y-%m-%d}",
             time=f"{_utc(at):%H:%M}",
-            text=bytes(text).decode(),
+            text=bytes(text).decode("utf-8", "replace"),
             start_line=start,
             end_line=end,
         )
