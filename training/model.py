@@ -6,6 +6,7 @@ first token's vector, normalised, represents the text.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -45,7 +46,7 @@ class Dense(nn.Module):
 
 
 class Layer(nn.Module):
-    """Attention over all tokens, then two dense steps; each is added to its input and normalised."""
+    """Attention, then two dense steps; each is added to its input and normalised."""
 
     def __init__(self, wide: int, bits: int) -> None:
         super().__init__()
@@ -169,9 +170,11 @@ def activity_of(teacher: Encoder, batches: list[Tensor]) -> list[Tensor]:
         present = (tokens != PAD)[:, :, None]
         states = teacher.norm(teacher.words[tokens] + teacher.positions[: tokens.shape[1]])
         for layer, total in zip(teacher.layers, sums, strict=True):
-            inner: list[Tensor] = []
-            hook = layer.down.register_forward_pre_hook(lambda _, given: inner.append(given[0]))
+            hook = layer.down.register_forward_pre_hook(partial(_count, total, present))
             states = layer(states, mask)
             hook.remove()
-            total += (inner[0].abs() * present).sum((0, 1)).float() * layer.down.weight.norm(dim=0)
     return sums
+
+
+def _count(total: Tensor, present: Tensor, down: Dense, given: tuple[Tensor]) -> None:
+    total += (given[0].abs() * present).sum((0, 1)).float() * down.weight.norm(dim=0)

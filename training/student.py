@@ -140,7 +140,7 @@ def train(
 def follow(
     optimiser: torch.optim.Optimizer, model: Encoder, done: float, settings: Settings
 ) -> None:
-    """Set the rate for this part of the training: a short rise, then a cosine down to a hundredth."""
+    """Set the rate: a short rise, then a cosine down to a hundredth."""
     rise = 0.03
     if done < rise:
         rate = settings.rate * (done + 1e-3) / rise
