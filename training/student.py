@@ -129,7 +129,7 @@ def train(
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimiser.step()
             step += 1
-            if step % 100 == 0 or spent - shown > 30:
+            if spent - shown > 20:
                 shown = spent
                 report(
                     f"step {step} {spent:.0f} s {done:.2f} loss {loss.item():.4f} "
