@@ -1,4 +1,4 @@
-"""The encoder in PyTorch: the teacher as it is, and students with fewer and narrower layers.
+"""The encoder in PyTorch: the teacher as it is, and students with fewer layers.
 
 It computes what `clawmark.embed.local.encoder` computes in numpy: a RoBERTa-like encoder whose
 first token's vector, normalised, represents the text.
@@ -6,7 +6,6 @@ first token's vector, normalised, represents the text.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -15,19 +14,17 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from clawmark.embed.local.weights import Pack
+from training.files import EPSILON, HEADS
 from training.quantise import Rounding
 
-HIDDEN, HEADS, EPSILON, PAD = 384, 12, 1e-12, 1
+HIDDEN, WIDE, PAD = 384, 1536, 1
 
 
 class Shape(NamedTuple):
     """What a student keeps of its teacher."""
 
     layers: tuple[int, ...] = (0, 1, 2, 3, 4, 5)
-    wide: int = 1536
     words: int = 50265
-    table: int = HIDDEN
-    """Numbers per row of the word table; below 384 a matrix widens them."""
     table_bits: int = 8
     matrix_bits: int = 8
 
@@ -48,22 +45,28 @@ class Dense(nn.Module):
 class Layer(nn.Module):
     """Attention, then two dense steps; each is added to its input and normalised."""
 
-    def __init__(self, wide: int, bits: int) -> None:
+    def __init__(self, bits: int) -> None:
         super().__init__()
         self.qkv = Dense(HIDDEN, 3 * HIDDEN, bits)
         self.out = Dense(HIDDEN, HIDDEN, bits)
         self.out_norm = nn.LayerNorm(HIDDEN, EPSILON)
-        self.up = Dense(HIDDEN, wide, bits)
-        self.down = Dense(wide, HIDDEN, bits)
+        self.up = Dense(HIDDEN, WIDE, bits)
+        self.down = Dense(WIDE, HIDDEN, bits)
         self.down_norm = nn.LayerNorm(HIDDEN, EPSILON)
 
-    def forward(self, states: Tensor, mask: Tensor) -> Tensor:
+    def forward(self, states: Tensor, mask: Tensor, wanted: int) -> Tensor:
+        """The new states of the first `wanted` tokens."""
         batch, count, _ = states.shape
         mixed = self.qkv(states).view(batch, count, 3, HEADS, -1).permute(2, 0, 3, 1, 4)
-        context = functional.scaled_dot_product_attention(*mixed, attn_mask=mask)
-        context = context.transpose(1, 2).reshape(batch, count, HIDDEN)
+        query, key, value = mixed
+        context = functional.scaled_dot_product_attention(
+            query[:, :, :wanted], key, value, attn_mask=mask
+        )
+        context = context.transpose(1, 2).reshape(batch, wanted, HIDDEN)
+        states = states[:, :wanted]
         states = self.out_norm(states + self.out(context))
-        return self.down_norm(states + self.down(functional.gelu(self.up(states))))
+        result: Tensor = self.down_norm(states + self.down(functional.gelu(self.up(states))))
+        return result
 
 
 class Encoder(nn.Module):
@@ -72,23 +75,19 @@ class Encoder(nn.Module):
     def __init__(self, shape: Shape) -> None:
         super().__init__()
         self.shape = shape
-        self.words = nn.Parameter(torch.zeros(shape.words, shape.table))
+        self.words = nn.Parameter(torch.zeros(shape.words, HIDDEN))
         self.rounding = Rounding(shape.table_bits)
-        self.widen = (
-            Dense(shape.table, HIDDEN, shape.matrix_bits) if shape.table != HIDDEN else None
-        )
         self.positions = nn.Parameter(torch.zeros(512, HIDDEN))
         self.norm = nn.LayerNorm(HIDDEN, EPSILON)
-        self.layers = nn.ModuleList(Layer(shape.wide, shape.matrix_bits) for _ in shape.layers)
+        self.layers = nn.ModuleList(Layer(shape.matrix_bits) for _ in shape.layers)
 
     def forward(self, tokens: Tensor) -> Tensor:
         mask = (tokens != PAD)[:, None, None, :]
         states = functional.embedding(tokens, self.rounding(self.words))
-        if self.widen is not None:
-            states = self.widen(states)
         states = self.norm(states + self.positions[: tokens.shape[1]])
-        for layer in self.layers:
-            states = layer(states, mask)
+        last = len(self.layers) - 1
+        for number, layer in enumerate(self.layers):
+            states = layer(states, mask, 1 if number == last else tokens.shape[1])
         return functional.normalize(states[:, 0].float(), dim=1)
 
 
@@ -127,54 +126,15 @@ def teacher_of(pack: Pack) -> Encoder:
 
 
 @torch.no_grad()
-def student_of(teacher: Encoder, shape: Shape, kept: Tensor, activity: list[Tensor]) -> Encoder:
-    """A student that starts from some of the teacher's layers, words and inner neurons.
+def student_of(teacher: Encoder, shape: Shape, kept: Tensor) -> Encoder:
+    """A student that starts from some of the teacher's layers and words.
 
-    `kept` has the teacher's id of each word of the student; `activity` says for each of the
-    teacher's layers how much each inner neuron contributes.
+    `kept` has the teacher's id of each word of the student.
     """
     model = Encoder(shape)
-    rows = teacher.words[kept]
-    if model.widen is None:
-        model.words.copy_(rows)
-    else:
-        mean = rows.mean(0)
-        left, values, right = torch.linalg.svd(rows - mean, full_matrices=False)
-        root = values[: shape.table].sqrt()
-        model.words.copy_(left[:, : shape.table] * root)
-        model.widen.weight.copy_((root[:, None] * right[: shape.table]).T)
-        model.widen.bias.copy_(mean)
+    model.words.copy_(teacher.words[kept])
     model.positions.copy_(teacher.positions)
     model.norm.load_state_dict(teacher.norm.state_dict())
     for number, layer in zip(shape.layers, model.layers, strict=True):
-        source = teacher.layers[number]
-        neurons = activity[number].topk(shape.wide).indices.sort().values
-        for part in ("qkv", "out", "out_norm", "down_norm"):
-            getattr(layer, part).load_state_dict(getattr(source, part).state_dict())
-        layer.up.weight.copy_(source.up.weight[neurons])
-        layer.up.bias.copy_(source.up.bias[neurons])
-        layer.down.weight.copy_(source.down.weight[:, neurons])
-        layer.down.bias.copy_(source.down.bias)
+        layer.load_state_dict(teacher.layers[number].state_dict())
     return model
-
-
-@torch.no_grad()
-def activity_of(teacher: Encoder, batches: list[Tensor]) -> list[Tensor]:
-    """How much each inner neuron adds to its layer's output on average."""
-    sums = [
-        torch.zeros(layer.up.weight.shape[0], device=teacher.words.device)
-        for layer in teacher.layers
-    ]
-    for tokens in batches:
-        mask = (tokens != PAD)[:, None, None, :]
-        present = (tokens != PAD)[:, :, None]
-        states = teacher.norm(teacher.words[tokens] + teacher.positions[: tokens.shape[1]])
-        for layer, total in zip(teacher.layers, sums, strict=True):
-            hook = layer.down.register_forward_pre_hook(partial(_count, total, present))
-            states = layer(states, mask)
-            hook.remove()
-    return sums
-
-
-def _count(total: Tensor, present: Tensor, down: Dense, given: tuple[Tensor]) -> None:
-    total += (given[0].abs() * present).sum((0, 1)).float() * down.weight.norm(dim=0)

@@ -17,6 +17,10 @@ from clawmark.embed.local.weights import Pack, read_pack
 from training.model import PAD, Encoder
 
 
+def device() -> str:
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
 class Bags(NamedTuple):
     """Lists of numbers one after another, and where each starts."""
 
@@ -39,35 +43,41 @@ def open_teacher(path: Path) -> Pack:
     return read_pack(lzma.decompress(data) if path.suffix == ".xz" else data)
 
 
-def padded(given: Bags, chosen: Tensor) -> Tensor:
+def padded(given: Bags, chosen: Tensor, longest: int) -> Tensor:
     """Some of the lists as a matrix, padded to a multiple of eight."""
     starts = given.starts[chosen]
     lengths = given.starts[chosen + 1] - starts
-    width = min(512, -(-int(lengths.max()) // 8) * 8)
-    places = torch.arange(width, device=starts.device)
+    places = torch.arange(-(-longest // 8) * 8, device=starts.device)
     inside = places[None] < lengths[:, None]
     at = (starts[:, None] + places[None]).clamp(max=len(given.ids) - 1)
     return torch.where(inside, given.ids[at].long(), PAD)
 
 
+def parts(lengths: NDArray[np.int64], budget: int) -> list[tuple[int, int]]:
+    """Cuts ascending lengths where a padded part would hold more than `budget` numbers."""
+    found, at = [], 0
+    while at < len(lengths):
+        end = at + 1
+        while end < len(lengths) and (end + 1 - at) * (int(lengths[end]) + 8) <= budget:
+            end += 1
+        found.append((at, end))
+        at = end
+    return found
+
+
 @torch.no_grad()
 def embed(model: Encoder, given: Bags, budget: int = 1 << 17) -> Tensor:
     """The vectors of all lists, computed in batches of similar length."""
-    lengths = given.lengths()
-    order = lengths.argsort()
+    lengths = given.lengths().cpu().numpy()
+    order = np.argsort(lengths, kind="stable")
+    sizes = lengths[order]
+    places = torch.from_numpy(order).to(given.ids.device)
     result = torch.empty(len(order), 384, device=given.ids.device)
     half = given.ids.device.type == "cuda"
-    sizes = lengths[order].tolist()
-    at = 0
-    while at < len(order):
-        end = at
-        while end < len(order) and (end + 1 - at) * (sizes[end] + 8) <= budget:
-            end += 1
-        end = max(end, at + 1)
-        chosen = order[at:end]
+    for at, end in parts(sizes, budget):
+        chosen = places[at:end]
         with torch.autocast("cuda", torch.float16, enabled=half):
-            result[chosen] = model(padded(given, chosen))
-        at = end
+            result[chosen] = model(padded(given, chosen, int(sizes[end - 1])))
     return result
 
 
@@ -84,13 +94,13 @@ class Words(NamedTuple):
 
 def words_of(texts: list[str], known: list[str] | None = None) -> Words:
     numbers: dict[bytes, int] = {word.encode(): at for at, word in enumerate(known or [])}
-    parts, starts, at = [], [0], 0
+    lists, starts, at = [], [0], 0
     for text in texts:
-        ids = [numbers.setdefault(word[:64], len(numbers)) for word in split_words(text)]
-        at += len(ids)
+        found = [numbers.setdefault(word[:64], len(numbers)) for word in split_words(text)]
+        at += len(found)
         starts.append(at)
-        parts.append(np.array(ids, np.int32))
-    ids = np.concatenate(parts)
+        lists.append(np.array(found, np.int32))
+    ids = np.concatenate(lists)
     words = [word.decode(errors="ignore") for word in numbers]
     counts = np.bincount(ids, minlength=len(words))
     return Words(bags(ids, np.array(starts)), words, counts)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-GROUP = 64
+from training.files import GROUP
 
 
 def steps(weight: Tensor, bits: int) -> tuple[Tensor, Tensor]:
@@ -51,3 +51,10 @@ def switch_rounding(model: nn.Module, active: bool) -> None:
     for module in model.modules():
         if isinstance(module, Rounding):
             module.active = active
+
+
+def set_bits(model: nn.Module, table: int, matrices: int) -> None:
+    """Round with other numbers of bits; 0 leaves the weights as they are."""
+    for name, module in model.named_modules():
+        if isinstance(module, Rounding):
+            module.active, module.bits = True, table if name == "rounding" else matrices

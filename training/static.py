@@ -6,6 +6,7 @@ where the teacher's vector of the text points, centred and projected to fewer di
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -13,8 +14,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from clawmark.embed.local.static import split_pieces
+from clawmark.embed.local.static_table import NO_PIECE
 from training.prepare import Bags, Words, bags
-from training.vocabulary import split
+from training.vocabulary import WORD_START
 
 
 class Settings(NamedTuple):
@@ -33,6 +36,8 @@ class Settings(NamedTuple):
     epochs: int = 12
     batch: int = 2048
     bits: int = 8
+    words: float = 0.0
+    """How much the vectors of single words count when the main directions are found."""
     seed: int = 1
 
 
@@ -46,16 +51,26 @@ class Projection(NamedTuple):
         return functional.normalize((vectors - self.mean) @ self.matrix, dim=1)
 
 
-def projection(vectors: Tensor, dims: int, centred: float) -> Projection:
-    mean = vectors.mean(0) * centred
-    shifted = functional.normalize(vectors - mean, dim=1)
-    _, directions = torch.linalg.eigh(shifted.T @ shifted / len(shifted))
-    return Projection(mean, directions[:, -dims:].flip(1))
+def projection(vectors: Tensor, tokens: Tensor, settings: Settings) -> Projection:
+    mean = vectors.mean(0) * settings.centred
+    spread = _spread(vectors - mean)
+    if settings.words:
+        spread = spread + settings.words * _spread(tokens - tokens.mean(0))
+    _, directions = torch.linalg.eigh(spread)
+    return Projection(mean, directions[:, -settings.dims :].flip(1))
+
+
+def _spread(shifted: Tensor) -> Tensor:
+    unit = functional.normalize(shifted, dim=1)
+    return unit.T @ unit / len(unit)
 
 
 def pieces_of(words: Words, rows: dict[str, int]) -> Bags:
     """The texts as rows of the table."""
-    found = [split(rows, word) for word in words.words]
+    found = [
+        split_pieces(lambda piece: rows.get(piece, NO_PIECE), WORD_START + word)
+        for word in words.words
+    ]
     lengths = np.array([len(one) for one in found])
     flat = np.concatenate([np.array(one, np.int32) for one in found])
     starts = np.concatenate([[0], np.cumsum(lengths)])
@@ -80,7 +95,7 @@ def gathered(given: Bags, chosen: Tensor) -> tuple[Tensor, Tensor]:
 class Table(torch.nn.Module):
     def __init__(self, start: Tensor, weights: Tensor) -> None:
         super().__init__()
-        self.register_buffer("start", start.clone())
+        self.start = torch.nn.Parameter(start.clone(), requires_grad=False)
         self.rows = torch.nn.Parameter(start.clone())
         self.weights = torch.nn.Parameter(weights.log())
 
@@ -113,7 +128,7 @@ def train(given: Bags, vectors: Tensor, tokens: Tensor, settings: Settings) -> T
     """`vectors` are the teacher's of all texts, `tokens` the teacher's of each piece alone."""
     device = vectors.device
     torch.manual_seed(settings.seed)
-    project = projection(vectors, settings.dims, settings.centred)
+    project = projection(vectors, tokens, settings)
     wanted = project(vectors)
     counts = torch.bincount(given.ids.long(), minlength=len(tokens)).float()
     share = counts / counts.sum()
@@ -144,14 +159,31 @@ def train(given: Bags, vectors: Tensor, tokens: Tensor, settings: Settings) -> T
     return table
 
 
-def stored(rows: Tensor, bits: int) -> Tensor:
-    """The rows as the file holds them: whole steps, one factor of 1..255 per row."""
+def steps(rows: Tensor, bits: int = 4) -> tuple[Tensor, Tensor]:
+    """A whole factor of 1..255 per row and whole steps; with whole factors sums are exact."""
     peaks = rows.abs().amax(1)
     unit = peaks.max() / 255
     factors = ((peaks / unit).floor() + 1).clamp(max=255)
     most = 2 ** (bits - 1) - 1
     step = (factors * unit / most)[:, None]
-    return (rows / step).round().clamp(-most, most) * step
+    return (rows / step).round().clamp(-most, most), factors
+
+
+def stored(rows: Tensor, bits: int = 4) -> Tensor:
+    """The rows as the file holds them, in a unit that drops out when vectors are normalised."""
+    numbers, factors = steps(rows, bits)
+    return numbers * factors[:, None]
+
+
+def save(table: Table, pieces: list[str], settings: str, out: Path) -> None:
+    numbers, factors = steps(table.weighted())
+    np.savez_compressed(
+        out,
+        steps=numbers.cpu().numpy().astype(np.int8),
+        factors=factors.cpu().numpy().astype(np.uint8),
+        pieces=np.array("\n".join(pieces)),
+        settings=np.array(settings),
+    )
 
 
 def embed(rows: Tensor, given: Bags, at_once: int = 16_384) -> Tensor:

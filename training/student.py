@@ -8,16 +8,19 @@ the last part of the training the weights are rounded as they will be stored.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from typing import NamedTuple
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
 from training.model import Encoder
-from training.prepare import Bags, padded
+from training.prepare import Bags, padded, parts
 from training.quantise import switch_rounding
 from training.static import relations_loss
 
@@ -25,7 +28,7 @@ BLOCK = 32
 
 
 class Settings(NamedTuple):
-    steps: int = 4000
+    steps: int = 5000
     batch: int = 1024
     rate: float = 6e-4
     relations: float = 0.3
@@ -67,20 +70,15 @@ def batches(nearest: Tensor, settings: Settings) -> Tensor:
     return torch.cat([alike, others], 1)
 
 
-def vectors_of(model: Encoder, given: Bags, chosen: Tensor, budget: int = 1 << 16) -> Tensor:
-    """The vectors of a batch, in its order, computed in parts of similar length."""
-    lengths = given.starts[chosen + 1] - given.starts[chosen]
-    order = lengths.argsort()
-    sizes = lengths[order].tolist()
-    parts, at = [], 0
-    while at < len(order):
-        end = at
-        while end < len(order) and (end + 1 - at) * (sizes[end] + 8) <= budget:
-            end += 1
-        end = max(end, at + 1)
-        parts.append(model(padded(given, chosen[order[at:end]])))
-        at = end
-    return torch.cat(parts)[order.argsort()]
+def vectors_of(
+    model: Encoder, given: Bags, chosen: Tensor, lengths: NDArray[np.int64], budget: int = 1 << 16
+) -> Tensor:
+    """The vectors of texts that are ordered by length, computed in parts of similar length."""
+    made = [
+        model(padded(given, chosen[at:end], int(lengths[end - 1])))
+        for at, end in parts(lengths, budget)
+    ]
+    return torch.cat(made)
 
 
 def loss_of(made: Tensor, wanted: Tensor, bank: Tensor, settings: Settings) -> Tensor:
@@ -110,22 +108,25 @@ def train(
     matrices = [value for value in model.parameters() if value.dim() >= 2]
     groups = [{"params": matrices, "weight_decay": 0.01}, {"params": plain, "weight_decay": 0.0}]
     optimiser = torch.optim.AdamW(groups, lr=settings.rate, betas=(0.9, 0.98), fused=cuda)
+    lengths = given.lengths().cpu().numpy()
     step, begun, shown = 0, time.monotonic(), 0.0
     while True:
-        for chosen in batches(nearest, settings):
+        for row in batches(nearest, settings).cpu().numpy():
             spent = time.monotonic() - begun
             done = spent / settings.seconds if settings.seconds else step / settings.steps
             if done >= 1:
                 return step
             follow(optimiser, model, done, settings)
+            row = row[np.argsort(lengths[row], kind="stable")]
+            chosen = torch.from_numpy(row).to(vectors.device)
             bank = vectors[
                 torch.randint(len(vectors), (settings.bank_size,), device=vectors.device)
             ]
             with torch.autocast("cuda", torch.bfloat16, enabled=cuda):
-                made = vectors_of(model, given, chosen)
+                made = vectors_of(model, given, chosen, lengths[row])
             loss = loss_of(made, vectors[chosen], bank, settings)
             optimiser.zero_grad(set_to_none=True)
-            loss.backward()
+            loss.backward()  # type: ignore[no-untyped-call]
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimiser.step()
             step += 1
@@ -145,8 +146,8 @@ def follow(
     if done < rise:
         rate = settings.rate * (done + 1e-3) / rise
     else:
-        angle = torch.tensor((done - rise) / (1 - rise) * torch.pi)
-        rate = settings.rate * (0.01 + 0.99 * (1 + float(angle.cos())) / 2)
+        angle = (done - rise) / (1 - rise) * math.pi
+        rate = settings.rate * (0.01 + 0.99 * (1 + math.cos(angle)) / 2)
     for group in optimiser.param_groups:
         group["lr"] = rate
     switch_rounding(model, done >= 1 - settings.rounding)

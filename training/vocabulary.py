@@ -26,7 +26,7 @@ class Merges:
         # Imported late: only the machine that trains has it.
         from tokenizers import Tokenizer
 
-        source = {
+        source: dict[str, Any] = {
             "version": "1.0",
             "truncation": None,
             "padding": None,
@@ -62,6 +62,12 @@ class Merges:
 def teacher_merges(tokenizer: bytes) -> Merges:
     model = json.loads(tokenizer)["model"]
     return Merges(model["vocab"], [as_line(pair) for pair in model["merges"]])
+
+
+def names_of(full: Merges) -> list[str]:
+    """The capitalised words of the teacher's vocabulary."""
+    words = [piece[1:] for piece in full.vocabulary if piece.startswith(SPACE)]
+    return sorted(word for word in words if word.isascii() and word.istitle() and len(word) > 3)
 
 
 def as_line(pair: Any) -> str:
@@ -131,19 +137,3 @@ def is_word(text: str) -> bool:
     return (
         bool(text) and len(text) <= 24 and text.replace("_", "a").isalnum() and text == text.lower()
     )
-
-
-def split(rows: dict[str, int], word: str) -> list[int]:
-    """The rows of the longest pieces of a word, from the left; unknown characters as bytes."""
-    found, at, text = [], 0, WORD_START + word
-    while at < len(text):
-        for end in range(min(len(text), at + 25), at, -1):
-            row = rows.get(text[at:end])
-            if row is not None:
-                found.append(row)
-                at = end
-                break
-        else:
-            found += text[at].encode()
-            at += 1
-    return found
