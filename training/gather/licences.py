@@ -20,7 +20,7 @@ PERMISSIVE = frozenset(
         "WordNet",
     }
 )
-PUBLIC_DOMAIN = frozenset({"LicenseRef-public-domain", "blessing"})
+PUBLIC_DOMAIN = frozenset({"LicenseRef-public-domain", "PDDL-1.0 AND CC0-1.0", "blessing"})
 ATTRIBUTION = frozenset({"CC-BY-3.0", "CC-BY-4.0", "CC-BY-SA-3.0", "CC-BY-SA-4.0"})
 ALLOWED = PERMISSIVE | PUBLIC_DOMAIN | ATTRIBUTION
 

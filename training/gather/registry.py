@@ -17,15 +17,13 @@ def fetch(source: Source, cache: Path) -> Path:
     if found is not None:
         return found
     folder.mkdir(parents=True, exist_ok=True)
-    command = _download_command(source, folder)
-    result = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    problem = _run(_download_command(source, folder), folder)
     found = _package_in(folder)
-    if result.returncode or found is None:
-        last = (result.stderr.strip() or "no package file arrived").splitlines()[-1]
+    if problem or found is None:
         raise SourceError(
-            f"{source.package} {source.version} could not be downloaded: {last}"
-            f" Check that {command[0]} reaches its registry, or change the version"
-            " in training/sources.json."
+            f"{source.package} {source.version} could not be downloaded from {source.registry}"
+            f" ({problem or 'no package file arrived'}). Check the connection to the registry,"
+            " or choose a version that it has in training/sources.json."
         )
     return found
 
@@ -44,6 +42,18 @@ def members(package: Path) -> dict[str, bytes]:
             if content is not None:
                 found[member.name.removeprefix("./")] = content.read()
     return dict(sorted(found.items()))
+
+
+def _run(command: list[str], folder: Path) -> str:
+    """Run a download command; return the last line of its error, or an empty string."""
+    try:
+        result = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        return f"{command[0]} is not installed"
+    if not result.returncode:
+        return ""
+    lines = result.stderr.strip().splitlines()
+    return lines[-1] if lines else f"{command[0]} ended with exit code {result.returncode}"
 
 
 def _package_in(folder: Path) -> Path | None:

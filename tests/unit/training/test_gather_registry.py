@@ -5,9 +5,9 @@ import json
 import tarfile
 import zipfile
 from pathlib import Path
+from typing import Literal
 
 import pytest
-
 from training.gather.collect import collect
 from training.gather.licences import is_allowed
 from training.gather.registry import fetch, members
@@ -32,9 +32,9 @@ def source(registry: str = "pypi", evidence: str = "pkg/LICENSE") -> Source:
     )
 
 
-def tarball(compression: str) -> bytes:
+def tarball(mode: Literal["w:gz", "w:xz"]) -> bytes:
     buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode=f"w:{compression}") as tar:
+    with tarfile.open(fileobj=buffer, mode=mode) as tar:
         for name, content in reversed(FILES.items()):
             entry = tarfile.TarInfo(f"./{name}")
             entry.size = len(content)
@@ -57,11 +57,11 @@ def write_package(cache: Path, registry: str) -> Path:
                 wheel.writestr(name, content)
     elif registry == "npm":
         path = folder / "guide-1.0.tgz"
-        path.write_bytes(tarball("gz"))
+        path.write_bytes(tarball("w:gz"))
     else:
         path = folder / "guide_1.0_all.deb"
         control = ar_entry("control.tar.xz", b"odd")
-        data = ar_entry("data.tar.xz", tarball("xz"))
+        data = ar_entry("data.tar.xz", tarball("w:xz"))
         path.write_bytes(b"!<arch>\n" + ar_entry("debian-binary", b"2.0\n") + control + data)
     return path
 
@@ -80,6 +80,26 @@ def test_a_package_in_the_cache_is_not_downloaded(tmp_path: Path, registry: str)
 def test_an_unknown_registry_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="'ftp' is not pypi, npm or debian"):
         fetch(source("ftp"), tmp_path)
+
+
+def test_a_missing_download_command_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path / "programs"))
+    with pytest.raises(SourceError, match=r"guide 1.0 .*\(npm is not installed\)"):
+        fetch(source("npm"), tmp_path)
+
+
+def test_a_failed_download_gives_the_error_of_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = tmp_path / "programs" / "npm"
+    command.parent.mkdir()
+    command.write_text("#!/bin/sh\necho 'no such version' >&2\nexit 1\n")
+    command.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path / "programs"))
+    with pytest.raises(SourceError, match=r"from npm \(no such version\)"):
+        fetch(source("npm"), tmp_path)
 
 
 def test_texts_come_from_the_chosen_files(tmp_path: Path) -> None:
@@ -107,7 +127,7 @@ def test_a_source_with_another_licence_is_refused(tmp_path: Path) -> None:
     row = {**source()._asdict(), "licence": "GPL-3.0-only"}
     path = tmp_path / "sources.json"
     path.write_text(json.dumps({"sources": [row]}))
-    with pytest.raises(SourceError, match="guide has the licence 'GPL-3.0-only'"):
+    with pytest.raises(SourceError, match=r"guide has the licence 'GPL-3\.0-only'"):
         read_sources(path)
 
 

@@ -8,7 +8,6 @@ import re
 from pathlib import Path
 
 import pytest
-
 from training.gather.__main__ import main
 from training.gather.generate import generate
 from training.gather.generate.grammar import Grammar, GrammarError, read_sections
