@@ -84,6 +84,29 @@ class Tensors:
         self.parts.append(data)
 
 
+def tokenizer_file(vocabulary: dict[str, int], merges: list[str]) -> bytes:
+    """A whole `tokenizer.json`, as RoBERTa's."""
+    cut = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}
+    whole = {
+        "version": "1.0",
+        "added_tokens": [
+            {"id": number, "content": name, "special": True}
+            for name, number in vocabulary.items()
+            if name in ("<s>", "<pad>", "</s>")
+        ],
+        "pre_tokenizer": {**cut, "use_regex": True},
+        "post_processor": {
+            **cut,
+            "type": "RobertaProcessing",
+            "sep": ["</s>", 2],
+            "cls": ["<s>", 0],
+        },
+        "decoder": {**cut, "use_regex": True},
+        "model": {"type": "BPE", "vocab": vocabulary, "merges": merges},
+    }
+    return json.dumps(whole, ensure_ascii=False, separators=(",", ":")).encode()
+
+
 def encoder_file(
     arrays: dict[str, NDArray[Any]], vocabulary: dict[str, int], merges: list[str]
 ) -> bytes:
@@ -103,8 +126,7 @@ def encoder_file(
                 steps, factors = arrays[f"{source}.weight.q"], arrays[f"{source}.weight.f"]
                 tensors.steps(f"{target}.w", steps, factors, 8)
             tensors.plain(f"{target}.b", arrays[f"{source}.bias"])
-    model = {"model": {"type": "BPE", "vocab": vocabulary, "merges": merges}}
-    tokenizer = json.dumps(model, ensure_ascii=False, separators=(",", ":")).encode()
+    tokenizer = tokenizer_file(vocabulary, merges)
     arch = {"heads": HEADS, "layers": layers, "layer_norm_eps": EPSILON, "position_offset": 0}
     header = json.dumps(
         {

@@ -11,9 +11,9 @@ import pytest
 from embeddings import EmbeddingServer
 
 from clawmark import Memory
-from clawmark.embed.local.weights import find_pack
+from clawmark.embed.local.weights import has_numpy
 
-needs_weights = pytest.mark.skipif(not find_pack(), reason="the extra `local` is not installed")
+needs_weights = pytest.mark.skipif(not has_numpy(), reason="numpy is not installed")
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def test_the_old_embedder_answers_until_the_new_one_is_complete(
     ) as memory:
         assert memory.search("where does the heron nest?").provider == "local"
         status = memory.status()
-        assert status.embedder == "granite-30m (local)", "who answers, and not who will"
+        assert status.embedder == "clawmark-encoder-1 (local)", "who answers, and not who will"
         assert (
             "(openai) takes over once `clawmark index` has sent it the notes"
             in status.embedder_reason
@@ -241,7 +241,7 @@ def test_an_index_that_does_not_wait_says_what_is_on_its_way(
 def test_the_cost_of_another_model_is_shown_with_what_it_needs(
     workspace: Path, tmp_path: Path, server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("clawmark.embed.local.weights.find_pack", lambda: "")
+    monkeypatch.setattr("clawmark.embed.local.weights.has_numpy", lambda: False)
     server.script([400])
     with opened(workspace, tmp_path, server, **{"memorySearch.provider": "openai"}) as memory:
         degraded = memory.sync().degraded

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from mmap import mmap
 
-SHA256 = "e85cce9f093edbae6f19592c40f412b5e23dc4cde2feda20454fd93e75be1723"
+SHA256 = "d5c5318dae9c54289fa322775b635ced80c49c970e2db447afc13ab7d60c55f2"
 """Of the file; any other content is refused, because its vectors are not comparable."""
 
 MAGIC = b"CLAWTAB2"

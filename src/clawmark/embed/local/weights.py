@@ -44,8 +44,8 @@ class Model(NamedTuple):
 OWN = Model(
     name="clawmark-encoder-1",
     label="clawmark-encoder-1 (local)",
-    sha256="869e89bcabb06d14e38481bcedc2adb0435706a259fca95aaa2a4226ef317eaa",
-    key="de0ddc4577e17ba96bba2991b1f110bfcd5f91b53ad05594f39bc170d8e67df5",
+    sha256="7a3f192facc97a555e538aee4e2f542f473aa089cb72e203cdd2cd498c11c40f",
+    key="0718e6b3ac50e30d3b208219eb2bd46a10d81df8a5029d15debfc2b8802b1d8a",
     calibration=(0.45, 0.9),
 )
 """Calibration:"""
