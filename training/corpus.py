@@ -41,14 +41,14 @@ def read(path: Path, limit: int = 0) -> list[Text]:
 def enriched(
     texts: list[Text], seed: int, names: list[str] | None = None, share: float = 0.25
 ) -> list[str]:
-    """The texts, passages made of several of a kind, single sentences, and, with `names`, as many
-    texts whose names are replaced by some of them.
+    """The texts, passages made of several of a kind, single sentences, and, with `names`, twice as
+    many texts whose names are replaced by some of them.
     """
     draw = random.Random(seed)
     count = int(len(texts) * share)
     plain = [text.text for text in texts]
     made = [*plain, *_joined(texts, count, draw), *_sentences(plain, count, draw)]
-    return [*made, *_renamed(plain, count, names, draw)] if names else made
+    return [*made, *_renamed(plain, 2 * count, names, draw)] if names else made
 
 
 def _joined(texts: list[Text], count: int, draw: random.Random) -> list[str]:

@@ -13,9 +13,11 @@ import time
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from training import corpus, model, prepare, vocabulary
 
@@ -29,43 +31,63 @@ def texts_of(path: Path, weights: Path, seed: int, limit: int = 0) -> list[str]:
     return corpus.enriched(corpus.read(path, limit), seed, names)
 
 
-def write_words(path: Path, weights: Path, seed: int, limit: int, out: Path) -> None:
-    words = prepare.words_of(texts_of(path, weights, seed, limit))
-    torch.save(words, out)
+class Job(NamedTuple):
+    """What is read, and where the results go."""
+
+    texts: Path
+    weights: Path
+    work: Path
+    seed: int
+    limit: int
 
 
-def prepare_all(texts_path: Path, weights: Path, work: Path, seed: int, limit: int) -> None:
-    work.mkdir(parents=True, exist_ok=True)
+def texts_for(job: Job) -> list[str]:
+    return texts_of(job.texts, job.weights, job.seed, job.limit)
+
+
+def write_words(job: Job) -> None:
+    torch.save(prepare.words_of(texts_for(job)), job.work / "words.pt")
+
+
+def write_tokens(job: Job, counts: NDArray[np.int64]) -> int:
+    """Write the texts in the student's vocabulary; returns the number of tokens."""
+    full = vocabulary.teacher_merges(prepare.open_teacher(job.weights).tokenizer)
+    small, kept = vocabulary.trimmed(full, counts, VOCABULARY, FIRST)
+    tokens = small.encode(texts_for(job))
+    data = {
+        "bags": prepare.bags(*tokens),
+        "kept": torch.tensor(kept),
+        "vocabulary": small.vocabulary,
+        "merges": small.merges,
+    }
+    torch.save(data, job.work / "tokens.pt")
+    return len(tokens[0])
+
+
+def prepare_all(job: Job) -> None:
+    job.work.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
 
     def say(what: str) -> None:
         print(f"{time.monotonic() - began:.0f} s: {what}", flush=True)
 
-    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
-        words = pool.submit(write_words, texts_path, weights, seed, limit, work / "words.pt")
-        texts = texts_of(texts_path, weights, seed, limit)
+    with ProcessPoolExecutor(2, get_context("spawn")) as pool:
+        words = pool.submit(write_words, job)
+        texts = texts_for(job)
         say(f"{len(texts)} texts, {sum(map(len, texts)) / 1e6:.1f} million characters")
-        pack = prepare.open_teacher(weights)
+        pack = prepare.open_teacher(job.weights)
         full = vocabulary.teacher_merges(pack.tokenizer)
         ids = full.encode(texts)
+        say(f"{len(ids[0]) / 1e6:.1f} million tokens")
         counts = np.bincount(ids[0], minlength=len(full.vocabulary))
-        small, kept = vocabulary.trimmed(full, counts, VOCABULARY, FIRST)
-        tokens = small.encode(texts)
-        say(f"{len(ids[0]) / 1e6:.1f} million tokens, {len(tokens[0]) / 1e6:.1f} for the student")
-        data = {
-            "bags": prepare.bags(*tokens),
-            "kept": torch.tensor(kept),
-            "vocabulary": small.vocabulary,
-            "merges": small.merges,
-        }
-        torch.save(data, work / "tokens.pt")
-        device = prepare.device()
-        teacher = model.teacher_of(pack).to(device).eval()
-        vectors = prepare.embed(teacher, prepare.bags(*ids).to(device))
-        torch.save(vectors.half().cpu(), work / "vectors.pt")
+        tokens = pool.submit(write_tokens, job, counts)
+        prepare.reserve(0.4)
+        teacher = model.teacher_of(pack).to(prepare.device()).eval()
+        vectors = prepare.embed(teacher, prepare.bags(*ids).to(prepare.device()))
+        torch.save(vectors.half().cpu(), job.work / "vectors.pt")
         say("the teacher's vectors are made")
         words.result()
-    say("the words are counted")
+        say(f"{tokens.result() / 1e6:.1f} million tokens for the student")
 
 
 def main() -> None:
@@ -76,7 +98,14 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--limit", type=int, default=0, help="use only the first texts")
     given = parser.parse_args()
-    prepare_all(given.texts, given.weights, given.work, given.seed, given.limit)
+    job = Job(
+        texts=given.texts,
+        weights=given.weights,
+        work=given.work,
+        seed=given.seed,
+        limit=given.limit,
+    )
+    prepare_all(job)
 
 
 if __name__ == "__main__":

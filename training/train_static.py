@@ -64,6 +64,7 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=static.Settings().batch)
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
+    prepare.reserve(0.15)
     words = torch.load(given.work / "words.pt", weights_only=False)
     vectors = torch.load(given.work / "vectors.pt").to(prepare.device()).float()
     pieces, alone = pieces_alone(given.weights, words, given.size)

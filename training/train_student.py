@@ -72,6 +72,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     device = prepare.device()
+    prepare.reserve(0.4)
     data = torch.load(given.work / "tokens.pt", weights_only=False)
     vectors = torch.load(given.work / "vectors.pt").to(device).float()
     made = start(given.weights, data["kept"], TABLE_BITS, MATRIX_BITS).to(device)
