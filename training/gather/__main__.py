@@ -8,7 +8,7 @@ from pathlib import Path
 from training.gather.collect import collect
 from training.gather.generate import generate
 from training.gather.generate.words import wordnet_sections
-from training.gather.output import without_duplicates, write_output
+from training.gather.output import LARGEST, without_duplicates, write_output
 from training.gather.overlap import OverlapFilter, evaluation_folder, evaluation_texts
 from training.gather.registry import fetch, members
 from training.gather.sources import SourceError, read_sources
@@ -30,7 +30,13 @@ def main(arguments: list[str] | None = None) -> int:
     unique = without_duplicates(texts)
     kept, dropped = _drop_overlap(unique)
     counts = {"duplicate": len(texts) - len(unique), "overlap": dropped}
-    write_output(options.out, kept, options.seed, counts)
+    size = write_output(options.out, kept, options.seed, counts)
+    if size > LARGEST:
+        sys.stderr.write(
+            f"gather: texts.jsonl.xz has {size:,} bytes, more than {LARGEST:,}."
+            " Lower the limits in training/sources.json.\n"
+        )
+        return 1
     sys.stdout.write(f"gather: {len(kept)} texts in {options.out / 'texts.jsonl.xz'}\n")
     return 0
 

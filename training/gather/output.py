@@ -27,8 +27,8 @@ def without_duplicates(texts: Iterable[Text]) -> list[Text]:
     return kept
 
 
-def write_output(folder: Path, texts: list[Text], seed: int, dropped: dict[str, int]) -> None:
-    """Shuffle the texts and write `texts.jsonl.xz` and `manifest.json`."""
+def write_output(folder: Path, texts: list[Text], seed: int, dropped: dict[str, int]) -> int:
+    """Write the texts in random order and the manifest; return the size of the compressed file."""
     texts = list(texts)
     random.Random(seed).shuffle(texts)
     lines = "".join(
@@ -52,6 +52,7 @@ def write_output(folder: Path, texts: list[Text], seed: int, dropped: dict[str, 
         "sources": _per_source(texts),
     }
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n", "utf-8")
+    return len(packed)
 
 
 def _per_source(texts: list[Text]) -> dict[str, dict[str, int]]:

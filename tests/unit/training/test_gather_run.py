@@ -68,6 +68,14 @@ def test_a_run_without_evaluation_sets_says_so(
     assert "Set CLAWMARK_SHARED" in capsys.readouterr().err
 
 
+def test_a_result_that_is_too_large_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("training.gather.__main__.LARGEST", 1000)
+    assert main(["--small", "--out", str(tmp_path / "out")]) == 1
+    assert "Lower the limits" in capsys.readouterr().err
+
+
 def test_twelve_shared_words_are_an_overlap_and_eleven_are_not() -> None:
     known = OverlapFilter([f"Before, {LONG}! After."])
     assert known.overlaps(f"Other words. {LONG.upper()} other words.")
