@@ -22,7 +22,7 @@ from training.vocabulary import WORD_START
 
 class Settings(NamedTuple):
     dims: int = 256
-    pull: float = 0.04
+    pull: float = 1.0
     """How strongly a vector is held at its start, divided by the root of its piece's count."""
     relations: float = 0.3
     """Weight of the in-batch similarities in the loss."""
@@ -35,8 +35,7 @@ class Settings(NamedTuple):
     rate: float = 2e-3
     epochs: int = 12
     batch: int = 2048
-    bits: int = 8
-    words: float = 0.0
+    words: float = 0.3
     """How much the vectors of single words count when the main directions are found."""
     seed: int = 1
 
@@ -175,14 +174,13 @@ def stored(rows: Tensor, bits: int = 4) -> Tensor:
     return numbers * factors[:, None]
 
 
-def save(table: Table, pieces: list[str], settings: str, out: Path) -> None:
-    numbers, factors = steps(table.weighted())
+def save(rows: Tensor, pieces: list[str], out: Path) -> None:
+    numbers, factors = steps(rows)
     np.savez_compressed(
         out,
         steps=numbers.cpu().numpy().astype(np.int8),
         factors=factors.cpu().numpy().astype(np.uint8),
         pieces=np.array("\n".join(pieces)),
-        settings=np.array(settings),
     )
 
 

@@ -28,7 +28,7 @@ BLOCK = 32
 
 
 class Settings(NamedTuple):
-    steps: int = 5000
+    steps: int = 4864
     batch: int = 1024
     rate: float = 6e-4
     relations: float = 0.3

@@ -71,12 +71,12 @@ def main() -> None:
     numbers = {piece: BYTES + number for number, piece in enumerate(pieces)}
     texts = static.pieces_of(words, numbers).to(prepare.device())
     settings = static.Settings(epochs=given.epochs, batch=given.batch, seed=given.seed)
-    table = static.train(texts, vectors, alone, settings)
-    static.save(table, pieces, json.dumps(settings._asdict()), given.out)
+    rows = static.train(texts, vectors, alone, settings).weighted()
+    static.save(rows, pieces, given.out)
     print(f"{len(pieces)} pieces", flush=True)
     if given.dev:
-        rows = static.stored(table.weighted())
-        print("static", json.dumps(dev_scores(rows, numbers, evaluate.load(given.dev))))
+        scores = dev_scores(static.stored(rows), numbers, evaluate.load(given.dev))
+        print("static", json.dumps(scores))
 
 
 if __name__ == "__main__":

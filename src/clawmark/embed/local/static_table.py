@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from mmap import mmap
 
-SHA256 = "d5c5318dae9c54289fa322775b635ced80c49c970e2db447afc13ab7d60c55f2"
+SHA256 = "02b880867c250dc019f6b456fb67762441d4713318262f0b1d94388c690b2614"
 """Of the file; any other content is refused, because its vectors are not comparable."""
 
 MAGIC = b"CLAWTAB2"

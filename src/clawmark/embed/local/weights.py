@@ -44,11 +44,12 @@ class Model(NamedTuple):
 OWN = Model(
     name="clawmark-encoder-1",
     label="clawmark-encoder-1 (local)",
-    sha256="7a3f192facc97a555e538aee4e2f542f473aa089cb72e203cdd2cd498c11c40f",
-    key="0718e6b3ac50e30d3b208219eb2bd46a10d81df8a5029d15debfc2b8802b1d8a",
-    calibration=(0.45, 0.9),
+    sha256="99b01046a775afde51d1118d67eac4f1d4cd74f204f8b47dad8ab6e1f73bf747",
+    key="d397ddeaf38e6ba9251d7925623da23e700fe8ff910abed16f54b84d0135327e",
+    calibration=(0.49, 0.9),
 )
-"""Calibration:"""
+"""Calibration: cosines of unrelated texts are about 0.04 above the teacher's, those of right passages
+are the same."""
 TEACHER = Model(
     name="granite-embedding-30m-english",
     label="granite-30m (local)",
