@@ -48,8 +48,8 @@ OWN = Model(
     key="d397ddeaf38e6ba9251d7925623da23e700fe8ff910abed16f54b84d0135327e",
     calibration=(0.49, 0.9),
 )
-"""Calibration: cosines of unrelated texts are about 0.04 above the teacher's, those of right passages
-are the same."""
+"""Calibration: cosines of unrelated texts are about 0.04 above the teacher's, of right passages
+they are the same."""
 TEACHER = Model(
     name="granite-embedding-30m-english",
     label="granite-30m (local)",
