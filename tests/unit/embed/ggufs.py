@@ -1,8 +1,8 @@
-"""Makes GGUF files for tests: whole real models from the installed granite weights, and headers
+"""Makes GGUF files for tests: whole real models from our own weights, and headers
 that lie.
 
 The format: magic, version, two counts, typed key/value pairs, tensor descriptions, then the
-tensors' bytes, each aligned. The model that comes out is the one `GraniteEmbedder` computes by
+tensors' bytes, each aligned. The model that comes out is the one `TransformerEmbedder` computes by
 itself, so both have to say the same."""
 
 from __future__ import annotations
@@ -67,15 +67,15 @@ def write_gguf(path: Path, values: Mapping[str, Value], tensors: Sequence[Tensor
     return path
 
 
-def write_granite(path: Path, **changed: Value) -> Path:
-    """The installed granite model as a GGUF of 32 MB; `changed` replaces general keys."""
+def write_transformer(path: Path, **changed: Value) -> Path:
+    """Our own model as a GGUF of 17 MB; `changed` replaces general keys."""
     pack = open_pack(find_pack())
     tokenizer = json.loads(pack.tokenizer)["model"]
     words = sorted(tokenizer["vocab"], key=tokenizer["vocab"].__getitem__)
-    special = {"<s>", "<pad>", "</s>", "<unk>", "<mask>"}
+    special = {"<s>", "<pad>", "</s>"}
     values: dict[str, Value] = {
         "general.architecture": "bert",
-        "general.name": "Granite Embedding 30m English",
+        "general.name": "Clawmark Encoder 1",
         **{f"general.{key}": value for key, value in changed.items()},
         "bert.block_count": pack.layers,
         "bert.context_length": pack.max_tokens,
@@ -93,11 +93,10 @@ def write_granite(path: Path, **changed: Value) -> Path:
         "tokenizer.ggml.merges": tokenizer["merges"],
         "tokenizer.ggml.bos_token_id": 0,
         "tokenizer.ggml.eos_token_id": 2,
-        "tokenizer.ggml.unknown_token_id": 3,
+        "tokenizer.ggml.unknown_token_id": 1,
         "tokenizer.ggml.seperator_token_id": 2,
         "tokenizer.ggml.padding_token_id": 1,
         "tokenizer.ggml.cls_token_id": 0,
-        "tokenizer.ggml.mask_token_id": 50264,
         "tokenizer.ggml.add_bos_token": True,
         "tokenizer.ggml.add_eos_token": True,
     }
@@ -105,7 +104,6 @@ def write_granite(path: Path, **changed: Value) -> Path:
 
 
 def _tensors(pack: Pack) -> list[Tensor]:
-    names = {"word_emb": "token_embd", "type_emb": "token_types", "emb_ln": "token_embd_norm"}
     parts = {
         "ao": "attn_output",
         "aln": "attn_output_norm",
@@ -113,20 +111,15 @@ def _tensors(pack: Pack) -> list[Tensor]:
         "f2": "ffn_down",
         "fln": "layer_output_norm",
     }
-    tensors: list[Tensor] = []
-    for source, target in names.items():
-        if source == "emb_ln":
-            tensors += [
-                _plain(pack, "emb_ln.w", f"{target}.weight"),
-                _plain(pack, "emb_ln.b", f"{target}.bias"),
-            ]
-        elif source == "type_emb":
-            tensors.append(_plain(pack, source, f"{target}.weight", 0, 1))
-        else:
-            tensors.append(_eight_bit(pack, source, f"{target}.weight"))
-    tensors.append(_plain(pack, "pos_emb", "position_embd.weight", pack.position_offset))
+    hidden = pack.tensors["word_emb"].shape[1]
+    tensors = [
+        _eight_bit(pack, "word_emb", "token_embd.weight"),
+        ("token_types.weight", (1, hidden), PLAIN, bytes(4 * hidden)),
+        _plain(pack, "emb_ln.w", "token_embd_norm.weight"),
+        _plain(pack, "emb_ln.b", "token_embd_norm.bias"),
+        _plain(pack, "pos_emb", "position_embd.weight"),
+    ]
     for layer in range(pack.layers):
-        hidden = pack.tensors["word_emb"].shape[1]
         for place, letter in enumerate("qkv"):
             rows = (place * hidden, (place + 1) * hidden)
             tensors.append(
@@ -143,39 +136,33 @@ def _tensors(pack: Pack) -> list[Tensor]:
 
 
 def _plain(pack: Pack, source: str, name: str, start: int = 0, end: int | None = None) -> Tensor:
-    """Some rows of a float32 tensor."""
-    tensor = pack.tensors[source]
-    rows, *rest = tensor.shape
-    size = tensor.size // rows
-    end = rows if end is None else end
-    return (
-        name,
-        (end - start, *rest),
-        PLAIN,
-        bytes(pack.data[tensor.start + start * size : tensor.start + end * size]),
-    )
+    """Some rows of a tensor that is not quantised."""
+    from clawmark.embed.local.encoder import _floats
+
+    rows = _floats(pack, source)[start:end]
+    return name, rows.shape, PLAIN, rows.tobytes()
 
 
 def _eight_bit(
     pack: Pack, source: str, name: str, start: int = 0, end: int | None = None
 ) -> Tensor:
-    """Some rows of a quantised tensor: the same bytes, with the factor of 64 numbers given to both
+    """Some rows of a quantised tensor: the same steps, with the factor of 64 numbers given to both
     halves.
     """
     import numpy as np
 
+    from clawmark.embed.local.encoder import quantised
+
     tensor = pack.tensors[source]
     rows, columns = tensor.shape
-    count = rows * columns
-    numbers = np.frombuffer(pack.data, np.int8, count, tensor.start).reshape(rows, -1, 32)
-    factors = np.frombuffer(pack.data, "<f4", count // tensor.group, tensor.start + count).reshape(
-        rows, -1
-    )
+    steps, factors = quantised(pack, tensor)
     blocks = np.empty((rows, columns // 32, 34), np.uint8)
     blocks[:, :, :2] = (
-        np.repeat(factors, tensor.group // 32, axis=1).astype("<f2")[:, :, None].view(np.uint8)
+        np.repeat(factors[:, :, 0], tensor.group // 32, axis=1)
+        .astype("<f2")[:, :, None]
+        .view(np.uint8)
     )
-    blocks[:, :, 2:] = numbers.view(np.uint8)
+    blocks[:, :, 2:] = steps.reshape(rows, -1, 32).view(np.uint8)
     chosen = blocks[start:end]
     return name, (len(chosen), columns), EIGHT_BIT, chosen.tobytes()
 

@@ -1,10 +1,10 @@
-"""Makes ONNX models for tests: the installed granite weights as a whole transformer, and small
+"""Makes ONNX models for tests: our own weights as a whole transformer, and small
 graphs with known answers.
 
 An ONNX file is a protobuf message; the few fields a graph needs are written here by hand, which
 spares the tests a package. onnxruntime's own fused operators keep the transformer to eight nodes a
-layer. What comes out is the model that `GraniteEmbedder` computes by itself, so both have to say
-the same."""
+layer. What comes out is the model that `TransformerEmbedder` computes by itself, so both have to
+say the same."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from clawmark.embed.local.encoder import _floats, _quantised
+from clawmark.embed.local.encoder import _floats, positions, quantised
 from clawmark.embed.local.weights import find_pack, open_pack
 
 FLOAT, INT8, INT64 = 1, 3, 7
@@ -119,15 +119,14 @@ def write_rows(
     return folder
 
 
-def write_granite(folder: Path) -> Path:
-    """The installed granite model in a folder as sentence-transformers writes it, 63 MB."""
+def write_transformer(folder: Path) -> Path:
+    """Our own model in a folder as sentence-transformers writes it, 32 MB."""
     pack = open_pack(find_pack())
-    words, factors = _quantised(pack, pack.tensors["word_emb"])
+    words, factors = quantised(pack, pack.tensors["word_emb"])
     tensors: dict[str, Any] = {
         "words": words.reshape(len(words), -1),
         "factors": factors.reshape(len(words), -1, 1),
-        "positions": _floats(pack, "pos_emb")[pack.position_offset :]
-        + _floats(pack, "type_emb")[0],
+        "positions": positions(pack),
         "emb.w": _floats(pack, "emb_ln.w"),
         "emb.b": _floats(pack, "emb_ln.b"),
         "split": np.array([0, 0, factors.shape[1], -1]),

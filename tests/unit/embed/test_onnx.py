@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from clawmark.embed.local.granite import GraniteEmbedder
 from clawmark.embed.local.onnx import OnnxEmbedder, make
-from clawmark.embed.local.weights import find_pack
+from clawmark.embed.local.transformer import TransformerEmbedder
+from clawmark.embed.local.weights import has_numpy
 from clawmark.model.errors import EmbeddingRejected, EmbeddingUnavailable
 from clawmark.model.values import Vector
 from clawmark.testing import embedder_contract
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.skipif(
     not (find_spec("numpy") and find_spec("onnxruntime")),
     reason="the extra `onnx` is not installed",
 )
-needs_weights = pytest.mark.skipif(not find_pack(), reason="the extra `local` is not installed")
+needs_weights = pytest.mark.skipif(not has_numpy(), reason="numpy is not installed")
 WORDS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "hello", "world", "##s", "query", ":")
 TEXTS = (
     "which database did we pick?",
@@ -38,8 +38,8 @@ TEXTS = (
 
 
 @pytest.fixture(scope="module")
-def granite(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return str(onnxes.write_granite(tmp_path_factory.mktemp("onnx") / "granite"))
+def whole(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(onnxes.write_transformer(tmp_path_factory.mktemp("onnx") / "encoder"))
 
 
 @pytest.fixture
@@ -71,34 +71,34 @@ def refusal(source: Path | str) -> EmbeddingUnavailable:
 
 
 @needs_weights
-def test_an_onnx_folder_passes_the_contract(granite: str) -> None:
-    embedder_contract(lambda: OnnxEmbedder(granite))
+def test_an_onnx_folder_passes_the_contract(whole: str) -> None:
+    embedder_contract(lambda: OnnxEmbedder(whole))
 
 
 @needs_weights
-def test_onnxruntime_gives_the_vectors_of_our_own_encoder(granite: str) -> None:
+def test_onnxruntime_gives_the_vectors_of_our_own_encoder(whole: str) -> None:
     for one, other in zip(
-        make(granite).embed_texts(TEXTS), GraniteEmbedder().embed_texts(TEXTS), strict=True
+        make(whole).embed_texts(TEXTS), TransformerEmbedder().embed_texts(TEXTS), strict=True
     ):
         assert numbers(one) == pytest.approx(numbers(other), abs=2e-5)
 
 
 @needs_weights
-def test_a_text_has_the_same_vector_alone_and_among_others_to_the_bit(granite: str) -> None:
-    embedder = make(granite)
-    assert embedder.embed_texts(TEXTS) == [make(granite).embed_query(text) for text in TEXTS]
+def test_a_text_has_the_same_vector_alone_and_among_others_to_the_bit(whole: str) -> None:
+    embedder = make(whole)
+    assert embedder.embed_texts(TEXTS) == [make(whole).embed_query(text) for text in TEXTS]
 
 
 @needs_weights
-def test_the_identity_is_known_before_anything_heavy_is_imported(granite: str) -> None:
+def test_the_identity_is_known_before_anything_heavy_is_imported(whole: str) -> None:
     code = (
         f"import sys; sys.path[:0] = {sys.path!r}; from clawmark.embed.local.onnx import make; "
         f"embedder = make(sys.argv[1]); "
         "print(*embedder.identity[:2], embedder.identity.dims, embedder.traits.label, "
         "sys.modules.keys() & {'numpy', 'onnxruntime'})"
     )
-    done = subprocess.run([sys.executable, "-c", code, granite], capture_output=True, text=True)
-    assert done.stdout == "local granite 384 granite (onnx) set()\n", done.stderr
+    done = subprocess.run([sys.executable, "-c", code, whole], capture_output=True, text=True)
+    assert done.stdout == "local encoder 384 encoder (onnx) set()\n", done.stderr
 
 
 # Folders.

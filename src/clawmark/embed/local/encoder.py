@@ -68,11 +68,8 @@ class Encoder:
     def __init__(self, pack: Pack) -> None:
         self._heads = pack.heads
         self._epsilon = np.float32(pack.epsilon)
-        self._words = _quantised(pack, pack.tensors["word_emb"])
-        # Every token has the same type, so its row can be added to the positions once.
-        self._positions = (
-            _floats(pack, "pos_emb")[pack.position_offset :] + _floats(pack, "type_emb")[0]
-        )
+        self._words = _stored(pack, pack.tensors["word_emb"])
+        self._positions = positions(pack)
         self._norm = _floats(pack, "emb_ln.w"), _floats(pack, "emb_ln.b")
         self._layers = [self._layer(pack, f"l{number}.") for number in range(pack.layers)]
         self._free_buffers: list[Buffers] = []
@@ -112,9 +109,8 @@ class Encoder:
     def _encode(self, tokens: NDArray[np.int64], buffers: Buffers) -> Floats:
         rows, factors = self._words
         states = buffers.states[: len(tokens)]
-        np.multiply(
-            rows[tokens], factors[tokens], out=states.reshape(len(tokens), -1, rows.shape[2])
-        )
+        groups = states.reshape(len(tokens), factors.shape[1], -1)
+        np.multiply(_steps(rows[tokens]), factors[tokens], out=groups)
         states += self._positions[: len(tokens)]
         self._normalise(states, self._norm)
         for layer in self._layers[:-1]:
@@ -206,22 +202,43 @@ def _floats(pack: Pack, name: str) -> Floats:
     """
     tensor = pack.tensors[name]
     if not tensor.group:
-        plain = np.frombuffer(pack.data, "<f4", tensor.size // 4, tensor.start)
+        plain = np.frombuffer(pack.data, tensor.factors, math.prod(tensor.shape), tensor.start)
         return plain.astype(np.float32).reshape(tensor.shape)
-    rows, factors = _quantised(pack, tensor)
+    rows, factors = quantised(pack, tensor)
     # Transposed while the numbers are still bytes: a quarter of the memory traffic.
     result = np.ascontiguousarray(rows.transpose(1, 2, 0)).astype(np.float32)
     result *= factors.transpose(1, 2, 0)
     return result.reshape(-1, tensor.shape[0])
 
 
-def _quantised(pack: Pack, tensor: Tensor) -> tuple[NDArray[np.int8], Floats]:
-    """The bytes of a quantised tensor as (row, group, place) and the factor of each group."""
+def positions(pack: Pack) -> Floats:
+    """The row of each place; every token has the same type, whose row is added once."""
+    rows = _floats(pack, "pos_emb")[pack.position_offset :]
+    return rows + _floats(pack, "type_emb")[0] if "type_emb" in pack.tensors else rows
+
+
+def quantised(pack: Pack, tensor: Tensor) -> tuple[NDArray[np.int8], Floats]:
+    """The steps of a quantised tensor as (row, group, place) and the factor of each group."""
+    rows, factors = _stored(pack, tensor)
+    return _steps(rows), factors
+
+
+def _stored(pack: Pack, tensor: Tensor) -> tuple[NDArray[np.integer], Floats]:
+    """The bytes of a quantised tensor as (row, group, place), and the factor of each group."""
     count = math.prod(tensor.shape)
-    rows = np.frombuffer(pack.data, np.int8, count, tensor.start).reshape(
-        tensor.shape[0], -1, tensor.group
+    size = count * tensor.bits // 8
+    kind = np.int8 if tensor.bits == 8 else np.uint8
+    rows = np.frombuffer(pack.data, kind, size, tensor.start).reshape(
+        tensor.shape[0], -1, tensor.group * tensor.bits // 8
     )
-    factors = np.frombuffer(pack.data, "<f4", count // tensor.group, tensor.start + count).astype(
-        np.float32
-    )
+    factors = np.frombuffer(
+        pack.data, tensor.factors, count // tensor.group, tensor.start + size
+    ).astype(np.float32)
     return rows, factors.reshape(tensor.shape[0], -1, 1)
+
+
+def _steps(rows: NDArray[np.integer]) -> NDArray[np.int8]:
+    """Bytes as steps: with 4 bits the low halves are the first half of a group, 0..15 is -8..7."""
+    if rows.dtype == np.uint8:
+        rows = np.concatenate([rows & 15, rows >> 4], axis=2).view(np.int8) - np.int8(8)
+    return rows.view(np.int8)

@@ -1,4 +1,4 @@
-"""The local transformer: granite-embedding-30m, a small English model, on the CPU.
+"""The local transformer: a small English model on the CPU.
 
 `weights` finds and checks the file, `bpe` tokenizes the text, `encoder` computes; the vector of the
 first token represents the whole text. numpy and the weights are loaded with the first text.
@@ -17,40 +17,35 @@ from typing import TYPE_CHECKING
 
 from clawmark.embed.base import Traits, embed_each, is_mostly_latin
 from clawmark.embed.local.bpe import Tokenizer
-from clawmark.embed.local.weights import MODEL, PROVIDER, find_pack, open_pack, unavailable
+from clawmark.embed.local.weights import OWN, PROVIDER, Model, find_pack, open_pack, unavailable
 from clawmark.model.values import Identity, Vector
 
 if TYPE_CHECKING:
     from clawmark.embed.local.encoder import Encoder
 
 DIMS = 384
-POOLING = "first token 1"
-"""Part of the identity; the number changes when texts are cut or vectors are made differently."""
-PROVIDER_KEY = "423259f888de82df5efac8e8e0c8bf1b4ef1c7e6a22a7e5260f7bd267d89287d"
-"""The SHA-256 of provider, model, SHA-256 of the weights and pooling, precomputed: importing
-`hashlib` takes 2 ms."""
-CALIBRATION = (0.45, 0.9)
-"""Medians of random pairs of question and passage are 0.66 (locomo), 0.55 (notes), 0.45 (xquad); of
-the right passages one in twenty is above 0.82, 0.83, 0.90."""
 CHARACTERS_PER_TOKEN = 64
 """No ordinary text has longer tokens on average; the rest is cut off before tokenizing."""
 
 
-class GraniteEmbedder:
-    """Embeds with the weights at `path`, by default those of the installed extra."""
+class TransformerEmbedder:
+    """Embeds with a model's weights at `path`, by default where they are installed."""
 
-    def __init__(self, path: str | None = None) -> None:
+    def __init__(self, path: str | None = None, model: Model = OWN) -> None:
         self._path = path
+        self._model = model
         self._lock = allocate_lock()
         self._parts: tuple[Tokenizer, Encoder, int] | None = None
 
     @property
     def identity(self) -> Identity:
-        return Identity(provider=PROVIDER, model=MODEL, provider_key=PROVIDER_KEY, dims=DIMS)
+        return Identity(
+            provider=PROVIDER, model=self._model.name, provider_key=self._model.key, dims=DIMS
+        )
 
     @property
     def traits(self) -> Traits:
-        return Traits("granite-30m (local)", *CALIBRATION)
+        return Traits(self._model.label, *self._model.calibration)
 
     def covers(self, text: str) -> bool:
         return is_mostly_latin(text)
@@ -70,7 +65,8 @@ class GraniteEmbedder:
     def _load(self) -> tuple[Tokenizer, Encoder, int]:
         with self._lock:
             if self._parts is None:
-                pack = open_pack(find_pack() if self._path is None else self._path)
+                path = find_pack(self._model) if self._path is None else self._path
+                pack = open_pack(path, self._model)
                 _import_numpy()
                 # Imported late: it needs numpy.
                 from clawmark.embed.local.encoder import Encoder

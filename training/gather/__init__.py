@@ -1,0 +1,1 @@
+"""Gather training text from packages with permissive licences, and from our own templates."""
