@@ -134,7 +134,7 @@ def test_the_wheel_alone_shows_the_demo_and_finds_a_note(wheel: Path, tmp_path: 
 
 
 def test_the_wheel_with_its_model_shows_the_demo_with_it(full: Path, tmp_path: Path) -> None:
-    assert "hybrid (clawmark-encoder-1)" in run(full, tmp_path, ["demo"])
+    assert "hybrid (granite-embedding-30m-english)" in run(full, tmp_path, ["demo"])
 
 
 def test_the_wheel_starts_an_mcp_server_that_answers(full: Path, tmp_path: Path) -> None:

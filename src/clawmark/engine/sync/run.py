@@ -450,11 +450,11 @@ def _degraded(parts: SyncParts, vectors: Sequence[VectorReport]) -> Degraded | N
     ):
         return found
     # Imported late: only a service that fails needs it.
-    from clawmark.embed.local.weights import has_numpy
+    from clawmark.embed.local.weights import TEACHER, find_pack, has_numpy
 
     with parts.store.snapshot() as snapshot:
         chunks = snapshot.count_chunks()
-    needs = "" if has_numpy() else " and `pip install 'clawmark[local]'`"
+    needs = "" if find_pack(TEACHER) and has_numpy() else " and `pip install 'clawmark[local]'`"
     offer = (
         f'With memorySearch.fallback "local"{needs} {chunks:,} passages '
         f"would be embedded on this machine, at no cost."

@@ -198,7 +198,7 @@ def _dropped(candidates: tuple[CandidateStory, ...], most: int = 20) -> tuple[Ca
 
 
 def summary(found: Found) -> str:
-    """Format as `3 hits · hybrid (clawmark-encoder-1) · 14 ms · 2 files due`."""
+    """Format as `3 hits · hybrid (granite) · 14 ms · 2 files due`."""
     model = f" ({found.model})" if found.model and found.mode != "fts-only" else ""
     parts = [plural(len(found.hits), "hit"), MODES[found.mode] + model]
     parts.append(f"{found.milliseconds:.0f} ms")

@@ -24,7 +24,7 @@ FACTS = Facts(
     workspace="/home/ada/agent",
     today="2026-02-24",
     timezone="Europe/Berlin",
-    provider="clawmark-encoder-1 (local)",
+    provider="granite (local)",
     mode="hybrid",
     due_files=3,
 )
@@ -109,7 +109,7 @@ def test_policy_names_only_available_tools(
 def test_without_tools_there_is_no_policy() -> None:
     prompt = made(tools=(), kind="group", files=FILES[:2], logs=())
     assert [section.name for section in prompt.sections] == ["project context", "runtime"]
-    assert "memory_search" not in prompt.text and "clawmark-encoder-1" not in prompt.text
+    assert "memory_search" not in prompt.text and "granite" not in prompt.text
     assert "memory: not available in this session" in prompt.text
 
 
@@ -123,7 +123,7 @@ def test_runtime_line_describes_the_memory() -> None:
     assert line == (
         "agent: main | session: agent:main:main (main) | workspace: /home/ada/agent | today: "
         "2026-02-24 (Tuesday, Europe/Berlin)"
-        " | memory: mode hybrid, provider clawmark-encoder-1 (local), due files 3"
+        " | memory: mode hybrid, provider granite (local), due files 3"
     )
     assert "workspace" not in made(kind="subagent").sections[-1].text
 

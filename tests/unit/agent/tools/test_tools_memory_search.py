@@ -30,7 +30,7 @@ FOUND = Found(
     nothing=None,
     mode="hybrid",
     provider="local",
-    model="clawmark-encoder-1",
+    model="granite-30m",
     degraded=None,
     due_files=0,
     milliseconds=1.5,
@@ -105,7 +105,7 @@ def test_a_result_has_the_published_keys() -> None:
             }
         ],
         "provider": "local",
-        "model": "clawmark-encoder-1",
+        "model": "granite-30m",
         "citations": "auto",
         "mode": "hybrid",
     }
