@@ -44,6 +44,8 @@ FIRST_CHUNKS = 1_000
 """So many chunks should be scored first."""
 MOST_SCORED = 120_000
 """So many chunks are scored for one threshold, at 3 to 6 µs each."""
+MOST_RANKED = 20_000
+"""So many of the best chunks are ranked again under the policies, and with filters."""
 MOST_TERMS = 6
 """So many terms, the rarest ones, decide which chunks are scored; the others count as well."""
 NEGLIGIBLE = 0.05
@@ -293,7 +295,7 @@ class KeywordIndex:
                 0.0 if ranking.stated_only else WEIGHTS[STATED],
                 self._staged,
                 MOST_SCORED,
-                FEW_CHUNKS if selection else min(ranking.limit, FEW_CHUNKS),
+                min(ranking.limit, MOST_RANKED) if selection is None else MOST_RANKED,
             ]
         if selection is None:
             return source, tuple(parameters)
