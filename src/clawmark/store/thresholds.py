@@ -1,4 +1,4 @@
-"""Estimates how many rows have which combination of terms, to choose what to rank first."""
+"""Which combinations of terms make a row worth ranking, and how many rows have them."""
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import TypeVar
