@@ -155,9 +155,13 @@ class KeywordIndex:
         self, ranking: Ranking, selection: Selection | None
     ) -> list[tuple[int, float]]:
         """Rank chunks with the most valuable combinations of terms, then others if necessary."""
+        any_term = [(term,) for term in ranking.counted]
+        matching = min(sum(ranking.counted.values()), self._totals.chunks)
+        if matching <= FIRST_CHUNKS:
+            return self._ranked(*self._among_best(any_term, ranking, selection), ranking)
         worth, others = ranking.worth()
         expected = combinations(worth, ranking.counted, self._totals.chunks)
-        is_few = min(sum(ranking.counted.values()), self._totals.chunks) <= FEW_CHUNKS
+        is_few = matching <= FEW_CHUNKS
         lowest = min(worth.values())
         floor = lowest if is_few else max(lowest, threshold(expected, MOST_SCORED))
         wanted = float(FIRST_CHUNKS)
@@ -174,12 +178,13 @@ class KeywordIndex:
                 if need <= enough or (need <= floor and (enough > 0.0 or not is_few)):
                     return best
             if need <= lowest:
+                if len(worth) == len(any_term):
+                    return best
                 break
             wanted *= MORE_ROWS
             lower = min(LOWER * need, threshold(expected, wanted))
             need = max(floor, enough) if len(best) == ranking.limit else max(lowest, lower)
-        sets = [(term,) for term in ranking.counted]
-        found.update(self._ranked(*self._among_best(sets, ranking, selection), ranking))
+        found.update(self._ranked(*self._among_best(any_term, ranking, selection), ranking))
         return ranking.best(found)
 
     def _ranked(
