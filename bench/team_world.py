@@ -134,9 +134,13 @@ class Writer:
         return "\n".join(parts)
 
 
-def questions(writer: Writer, place: Place, files: int, count: int) -> list[str]:
-    """Return questions about files of a scope: a ticket, a subject, a sentence, common words."""
-    chance = random.Random(f"questions about {place.name}")
+def questions(
+    writer: Writer, place: Place, files: int, count: int, series: str = "questions"
+) -> list[str]:
+    """Return questions about files of a scope: a ticket, a subject, a sentence, common words.
+
+    Another series has other questions."""
+    chance = random.Random(f"{series} about {place.name}")
     asked = []
     for number in range(count):
         words = writer.text(place.name, chance.randrange(files)).split()
@@ -151,6 +155,31 @@ def questions(writer: Writer, place: Place, files: int, count: int) -> list[str]
             )[number % 4]
         )
     return asked
+
+
+KEYWORD_KINDS = (
+    "ticket", "subject", "sentence", "common words",
+    "one thing", "person and tool", "two sentences", "person and two things",
+)  # fmt: skip
+
+
+def keyword_questions(writer: Writer, place: Place, files: int, count: int) -> list[str]:
+    """Return questions of each of `KEYWORD_KINDS` in turn: rare words, common words, and both."""
+    chance = random.Random(f"keywords about {place.name}")
+    first = iter(questions(writer, place, files, count, "keywords"))
+    asked = []
+    for _ in range(0, count, len(KEYWORD_KINDS)):
+        words = writer.text(place.name, chance.randrange(files)).split()
+        start = chance.randrange(6, len(words) - 20)
+        things, people = chance.sample(corpus.THINGS, 3), chance.sample(corpus.PEOPLE, 2)
+        asked += [
+            *(next(first) for _ in range(4)),
+            things[0],
+            f"{people[0]} {chance.choice(corpus.TOOLS)}",
+            " ".join(words[start : start + 16]),
+            f"why did {people[1]} change the {things[1]} and the {things[2]}?",
+        ]
+    return asked[:count]
 
 
 def subject(chance: random.Random) -> str:

@@ -110,17 +110,36 @@ def test_keyword_scores_and_counts_are_those_of_sqlite(
         assert [key for key, _ in actual.within(few).search_keywords(QUERIES[1], 5)] == want_few
 
 
-def test_scoring_few_candidates_first_gives_the_same_answers(
-    both: tuple[SqliteStore, IndexStore], monkeypatch: pytest.MonkeyPatch
+def look_for_few_chunks_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make the scope a large one, and the bound on scores one that no chunk exceeds."""
+    monkeypatch.setattr(keywords, "FIRST_CHUNKS", 3)
+    monkeypatch.setattr(keywords, "FEW_CHUNKS", 5)
+    monkeypatch.setattr(keywords, "LIKELY_TF", keywords.MOST_TF)
+    monkeypatch.setattr(keywords, "NEGLIGIBLE", 0.0)
+
+
+@pytest.mark.parametrize("is_large", [False, True])
+def test_scoring_few_chunks_first_gives_the_same_answers(
+    both: tuple[SqliteStore, IndexStore], monkeypatch: pytest.MonkeyPatch, is_large: bool
 ) -> None:
     same = write_worlds(both, 3)
     sqlite, postgres = both
-    monkeypatch.setattr(keywords, "FEW_CANDIDATES", 12)
+    look_for_few_chunks_first(monkeypatch)
+    if not is_large:
+        monkeypatch.setattr(keywords, "FEW_CHUNKS", 20_000)
+        monkeypatch.setattr(keywords, "MOST_TERMS", 2)
+    many = Filters(path="memory/0[0-4]*.md")
     with sqlite.snapshot() as expected, postgres.snapshot() as actual:
-        for query in QUERIES:
-            want = [(same[key], score) for key, score in expected.search_keywords(query, 5)]
-            have = actual.search_keywords(query, 5)
-            assert [score for _, score in have] == pytest.approx([s for _, s in want], abs=1e-6)
+        for want_from, have_from in (
+            (expected, actual),
+            (expected.within(many), actual.within(many)),
+        ):
+            for query in QUERIES:
+                want = [(same[key], score) for key, score in want_from.search_keywords(query, 5)]
+                have = have_from.search_keywords(query, 5)
+                assert [score for _, score in have] == pytest.approx(
+                    [score for _, score in want], abs=1e-6
+                ), query
 
 
 def test_common_words_of_a_large_scope_are_scored_exactly(
@@ -128,9 +147,9 @@ def test_common_words_of_a_large_scope_are_scored_exactly(
 ) -> None:
     same = write_worlds(both, 4)
     sqlite, postgres = both
-    monkeypatch.setattr(keywords, "FEW_CANDIDATES", 12)
-    monkeypatch.setattr(keywords, "MOST_CANDIDATES", 20)
-    monkeypatch.setattr(keywords, "MOST_SEEN", 20)
+    monkeypatch.setattr(keywords, "FIRST_CHUNKS", 3)
+    monkeypatch.setattr(keywords, "FEW_CHUNKS", 5)
+    monkeypatch.setattr(keywords, "MOST_SCORED", 20)
     with sqlite.snapshot() as expected, postgres.snapshot() as actual:
         for query in QUERIES:
             want = {same[key]: score for key, score in expected.search_keywords(query, 1000)}

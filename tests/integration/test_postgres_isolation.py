@@ -83,6 +83,37 @@ def test_a_caller_sees_and_changes_its_own_rows_only(
                 connection.execute(f"SELECT * FROM clawmark.{table}")
 
 
+def test_lookups_by_terms_find_chunks_of_the_callers_scopes_only(
+    stores: tuple[PostgresStore, PostgresStore], postgres_uri: str
+) -> None:
+    fill_both(stores)
+    scopes, terms = [], []
+    for store in stores:
+        with store.snapshot() as snapshot:
+            scopes.append(snapshot.scope)
+            terms.append([term for (term,) in snapshot.rows(
+                "SELECT term FROM clawmark.terms WHERE scope = %s"
+            )])  # fmt: skip
+    assert stores[0]._declared is not None
+    lookups = (
+        "SELECT count(*) FROM clawmark.chunks_with(%(scope)s, %(terms)s, false, 100)",
+        "SELECT count(*) FROM clawmark.best_with(%(scope)s, ARRAY(SELECT ARRAY[term]::text "
+        "FROM unnest(%(terms)s) term), %(terms)s, array_fill(1.0::float8, "
+        "ARRAY[cardinality(%(terms)s)]), 0.3, 0.1, 0.3, '{}', 100, 100)",
+    )
+    with declared(postgres_uri, stores[0]._declared[0]) as connection:
+        for lookup in lookups:
+            found_of = {
+                (scope, at): connection.execute(
+                    lookup, {"scope": scope, "terms": terms[at]}
+                ).fetchone()
+                for scope in scopes
+                for at in (0, 1)
+            }
+            assert found_of.pop((scopes[0], 0)) == (7,)
+            assert set(found_of.values()) == {(0,)}
+
+
 def test_without_a_declared_caller_every_read_fails(
     stores: tuple[PostgresStore, PostgresStore], postgres_uri: str
 ) -> None:

@@ -226,7 +226,7 @@ def test_a_database_without_spaces_is_upgraded(postgres_template: tuple[str, str
             connection.execute("SET ROLE clawmark_service")
             connection.execute("SELECT clawmark.open_private('ada')")
         with closing(Server(uri)) as server:
-            assert migrate.upgrade(server) == ("0003_spaces",)
+            assert migrate.upgrade(server) == ("0003_spaces", "0004_best_chunks")
             assert migrate.upgrade(server) == ()
         with closing(PostgresStore(Server(uri), "ada")) as store:
             put(store, "memory/p.md", "heron")

@@ -1,14 +1,14 @@
 """Keyword search in PostgreSQL: BM25 over the terms of one edition of one scope.
 
-Candidates are the chunks with the rarest terms of a query; their scores are exact. In a scope with
-at most `MOST_CANDIDATES` chunks that is all of them. In a larger one, where even the rarest term is
-common, chunks with as many of the terms as possible are the candidates. Phrases that are not terms,
-and pairs, are looked up by all of their words, and their positions are compared here."""
+A function of the database finds the chunks with the best scores, and those are scored again here
+under the policies. It reads the chunks with the most valuable combinations of terms first, and
+others only as long as they could be among the best: always if they are few, and if that is likely
+in a large scope whose words are common. Phrases that are not terms, and pairs, are looked up by all
+of their words, and their positions are compared here."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import combinations, islice
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from clawmark.model.values import KeywordQuery
@@ -29,18 +29,35 @@ from clawmark.store.postgres.matching import (
     score,
 )
 from clawmark.store.postgres.servers import Connection
-from clawmark.store.postgres.tokens import Hasher, Phrase, unpack
+from clawmark.store.postgres.tokens import Hasher, Phrase, array_text, unpack
+from clawmark.store.thresholds import (
+    MORE_ROWS,
+    combinations,
+    first_threshold,
+    smallest_sets,
+    threshold,
+)
 
-FEW_CANDIDATES = 2_000
-"""So many chunks are scored first: usually no other chunk can have a higher score."""
-MOST_CANDIDATES = 20_000
-"""So many chunks are scored for one query."""
-MOST_SEEN = 5_000
-"""So many chunks are scored for a term that more than `MOST_CANDIDATES` chunks have."""
-MOST_COMBINED, MOST_LOOKUPS = 5, 8
-"""So many common terms are combined, and so many of their combinations looked up."""
+FEW_CHUNKS = 20_000
+"""If no more chunks than this can match, the best ones are found with certainty."""
+FIRST_CHUNKS = 1_000
+"""So many chunks should be scored first."""
+MOST_SCORED = 120_000
+"""So many chunks are scored for one threshold, at 3 to 6 µs each."""
+MOST_RANKED = 20_000
+"""So many of the best chunks are ranked again under the policies, and with filters."""
+MOST_TERMS = 6
+"""So many terms, the rarest ones, decide which chunks are scored; the others count as well."""
+NEGLIGIBLE = 0.05
+"""A term of less than this share of the highest rarity does not decide."""
+LIKELY_TF = 1.7
+"""What BM25 hardly ever exceeds for a term, in units of its rarity; it never exceeds 2.2."""
+MOST_TF = K1 + 1.0
 MOST_CHECKED = 10_000
 """So many chunks with all words of a phrase are checked for the phrase."""
+LOWER = 0.95
+"""The threshold falls at least to this share while too few chunks are found."""
+_GIVEN = "SELECT unnest(%s::bigint[]) AS key"
 _DOCS = (
     "SELECT w.key, w.length, w.columns, w.sequence, "
     "ARRAY(SELECT array_position(w.terms, u.term) "
@@ -54,6 +71,34 @@ class TermCounts(NamedTuple):
 
     chunks: int
     stated: int
+
+
+class Ranking(NamedTuple):
+    """How chunks are ranked for one query."""
+
+    adding: Sequence[tuple[float, int]]
+    """The terms that count, with their rarities; a repeated term counts again."""
+    counted: Mapping[int, int]
+    """How many chunks have each of them."""
+    extra: Mapping[int, float]
+    """What phrases and pairs add to the scores of chunks."""
+    stated_only: bool
+    limit: int
+
+    def worth(self) -> tuple[dict[int, float], float]:
+        """Return the terms that decide which chunks are scored with their rarities, the highest
+        first, and the sum of the rarities of the others."""
+        rarities: dict[int, float] = {}
+        for rare, term in self.adding:
+            rarities[term] = rarities.get(term, 0.0) + rare
+        ordered = sorted(rarities.items(), key=lambda item: -item[1])
+        least = NEGLIGIBLE * ordered[0][1]
+        worth = {term: rare for term, rare in ordered[:MOST_TERMS] if rare >= least}
+        return worth, sum(rarities.values()) - sum(worth.values())
+
+    def best(self, found: Mapping[int, float]) -> list[tuple[int, float]]:
+        """Return the best of some chunks, with their scores."""
+        return sorted(found.items(), key=lambda item: (-item[1], item[0]))[: self.limit]
 
 
 class KeywordIndex:
@@ -70,6 +115,7 @@ class KeywordIndex:
         self._connection = connection
         self._scope = scope
         self._totals = totals
+        self._staged = list(staged)
         self._hasher = Hasher(scope, edition)
         self._visible = f"w.scope = {scope} AND w.edition = {edition}"
         if staged:
@@ -85,49 +131,75 @@ class KeywordIndex:
         if not self._totals.chunks or not (parts.phrases or parts.pairs):
             return []
         rare = self._rarities([parts])[parts.stated_only]
-        counted = {term: self._count(term, parts.stated_only) for term in parts.single}
-        single = sorted((term for term in counted if counted[term]), key=counted.__getitem__)
         extra = self._extra(parts, rare)
-        if not single and not extra:
+        counted = {
+            term: count for term in parts.single if (count := self._count(term, parts.stated_only))
+        }
+        if not counted and not extra:
             return []
-        adding = [(rare[term], term) for term in parts.single if counted[term]]
-        found: list[tuple[int, float]] = []
-        if selection is None and self._is_common(single, counted):
-            keys = [*extra, *self._with_most_terms(single)]
-            parameters: tuple[Any, ...] = (keys, [*extra], [*extra.values()], limit)
-            found = self._ranked(
-                "SELECT unnest(%s::bigint[]) AS key", parameters, self._sum(adding, parts)
-            )
-            if len(found) == limit:
-                return found
-        before: list[int] | None = None
-        for most in (FEW_CANDIDATES, MOST_CANDIDATES) if selection is None else (MOST_CANDIDATES,):
-            some = rarest(single, counted, most)
-            if some == before:
+        ranking = Ranking(
+            adding=[(rare[term], term) for term in parts.single if term in counted],
+            counted=counted,
+            extra=extra,
+            stated_only=parts.stated_only,
+            limit=limit,
+        )
+        few = None if selection is None else self._few(selection)
+        if few is not None:
+            return self._ranked(_GIVEN, (few,), ranking)
+        if not counted:
+            return self._ranked(*self._among_best([], ranking, selection), ranking)
+        return self._rank_likely(ranking, selection)
+
+    def _rank_likely(
+        self, ranking: Ranking, selection: Selection | None
+    ) -> list[tuple[int, float]]:
+        """Rank chunks with the most valuable combinations of terms, then others if necessary."""
+        any_term = [(term,) for term in ranking.counted]
+        matching = min(sum(ranking.counted.values()), self._totals.chunks)
+        if matching <= FIRST_CHUNKS:
+            return self._ranked(*self._among_best(any_term, ranking, selection), ranking)
+        worth, others = ranking.worth()
+        expected = combinations(worth, ranking.counted, self._totals.chunks)
+        is_few = matching <= FEW_CHUNKS
+        lowest = min(worth.values())
+        floor = lowest if is_few else max(lowest, threshold(expected, MOST_SCORED))
+        wanted = float(FIRST_CHUNKS)
+        need = max(lowest, first_threshold(expected, wanted, ranking.limit))
+        found: dict[int, float] = {}
+        while True:
+            sets = smallest_sets(worth, need)
+            found.update(self._ranked(*self._among_best(sets, ranking, selection), ranking))
+            best = ranking.best(found)
+            enough = 0.0
+            if len(best) == ranking.limit:
+                # Chunks whose deciding terms are worth less than this are not among the best.
+                enough = best[-1][1] / (MOST_TF if is_few else LIKELY_TF) - others
+                if need <= enough or (need <= floor and (enough > 0.0 or not is_few)):
+                    return best
+            if need <= lowest:
+                if len(worth) == len(any_term):
+                    return best
                 break
-            before = some
-            source, parameters = self._candidates(single, some, counted, extra, selection)
-            parameters = (*parameters, [*extra], [*extra.values()], limit)
-            found = self._ranked(source, parameters, self._sum(adding, parts))
-            # No chunk without these terms has a higher score than this.
-            highest = sum(one * (K1 + 1.0) for one, term in adding if term not in some)
-            if len(some) == len(single) or (len(found) == limit and found[-1][1] > highest):
-                break
-        return found
+            wanted *= MORE_ROWS
+            lower = min(LOWER * need, threshold(expected, wanted))
+            need = max(floor, enough) if len(best) == ranking.limit else max(lowest, lower)
+        found.update(self._ranked(*self._among_best(any_term, ranking, selection), ranking))
+        return ranking.best(found)
 
     def _ranked(
-        self, source: str, parameters: Sequence[Any], score_sql: str
+        self, source: str, parameters: Sequence[Any], ranking: Ranking
     ) -> list[tuple[int, float]]:
-        """Return the best candidates with their scores."""
+        """Return the best of some chunks with their scores."""
         return self._connection.execute(
             f"WITH candidates AS ({source}) SELECT key, score FROM (SELECT w.key, "
-            f"coalesce(e.score, 0) + {score_sql} AS score "
+            f"coalesce(e.score, 0) + {self._sum(ranking)} AS score "
             # A row at a time by its key: PostgreSQL would read the whole scope for a few thousand.
             f"FROM candidates c CROSS JOIN LATERAL (SELECT * FROM clawmark.words w "
             f"WHERE {self._visible} AND w.key = c.key OFFSET 0) w "
             "LEFT JOIN unnest(%s::bigint[], %s::float8[]) e (key, score) ON e.key = w.key"
             ") scored WHERE score > 0 ORDER BY score DESC, key LIMIT %s",
-            parameters,
+            (*parameters, [*ranking.extra], [*ranking.extra.values()], ranking.limit),
         ).fetchall()
 
     def score(self, queries: Sequence[KeywordQuery], keys: Sequence[int]) -> list[dict[int, float]]:
@@ -204,57 +276,38 @@ class KeywordIndex:
 
     # --- candidates -------------------------------------------------------------------------------
 
-    def _candidates(
-        self,
-        single: Sequence[int],
-        some: Sequence[int],
-        counted: Mapping[int, int],
-        extra: Mapping[int, float],
-        selection: Selection | None,
+    def _few(self, selection: Selection) -> list[int] | None:
+        """Return the keys of selected chunks; None if they are many."""
+        rows = self._connection.execute(
+            f"SELECT key FROM ({selection.sql}) s LIMIT {FEW_CHUNKS + 1}", selection.parameters
+        ).fetchall()
+        return [key for (key,) in rows] if len(rows) <= FEW_CHUNKS else None
+
+    def _among_best(
+        self, sets: Sequence[tuple[int, ...]], ranking: Ranking, selection: Selection | None
     ) -> tuple[str, tuple[Any, ...]]:
-        """Return the query for the chunks to score, and its parameters."""
-        if selection is not None:
-            few = self._connection.execute(
-                f"SELECT key FROM ({selection.sql}) s LIMIT {MOST_CANDIDATES + 1}",
-                selection.parameters,
-            ).fetchall()
-            if len(few) <= MOST_CANDIDATES:
-                return "SELECT unnest(%s::bigint[]) AS key", ([key for (key,) in few],)
-        with_any = "SELECT key FROM clawmark.chunks_with(%s, %s, %s, %s) AS key"
-        parts = ["SELECT unnest(%s::bigint[]) AS key"]
-        parameters: list[Any] = [[*extra]]
-        if len(single) > 1 and counted[single[0]] > MOST_CANDIDATES:
-            # Every term is common: those with all of them come first.
-            parts.append(with_any)
-            parameters += [self._scope, list(single), True, MOST_SEEN]
-        if some:
-            is_few = sum(counted[term] for term in some) <= MOST_CANDIDATES
-            parts.append(with_any)
-            parameters += [self._scope, list(some), False, MOST_CANDIDATES if is_few else MOST_SEEN]
-        source = " UNION ".join(parts)
+        """Return the query for the best chunks that have all terms of one of some sets, and for
+        those with a phrase or a pair; and its parameters."""
+        source, parameters = _GIVEN, list[Any]([[*ranking.extra]])
+        if sets:
+            source += f" UNION SELECT key FROM clawmark.best_with({', '.join(['%s'] * 10)}) AS key"
+            parameters += [
+                self._scope,
+                [array_text(terms) for terms in sets],
+                [term for _, term in ranking.adding],
+                [rare * MOST_TF for rare, _ in ranking.adding],
+                *self._norm(),
+                0.0 if ranking.stated_only else WEIGHTS[STATED],
+                self._staged,
+                MOST_SCORED,
+                min(ranking.limit, MOST_RANKED) if selection is None else MOST_RANKED,
+            ]
         if selection is None:
             return source, tuple(parameters)
         return (
             f"SELECT key FROM ({source}) a WHERE key IN ({selection.sql})",
             (*parameters, *selection.parameters),
         )
-
-    def _is_common(self, single: Sequence[int], counted: Mapping[int, int]) -> bool:
-        """Whether a large scope has more chunks with the rarest term than are scored at first."""
-        return (
-            self._totals.chunks > MOST_CANDIDATES
-            and len(single) > 1
-            and counted[single[0]] > FEW_CANDIDATES
-        )
-
-    def _with_most_terms(self, single: Sequence[int]) -> list[int]:
-        """Return chunks with all terms, then those with all but the most common ones."""
-        keys: dict[int, None] = {}
-        for terms in islice(_combinations(single), MOST_LOOKUPS):
-            keys |= dict.fromkeys(self._keys_with(terms, is_all=True, most=FEW_CANDIDATES))
-            if len(keys) >= FEW_CANDIDATES:
-                break
-        return list(keys)
 
     def _extra(self, parts: Parts, rare: Mapping[int, float]) -> dict[int, float]:
         """Return what phrases and pairs add to the score of each chunk that has them."""
@@ -285,12 +338,10 @@ class KeywordIndex:
             self._found[phrase, stated_only] = known
         return known
 
-    def _keys_with(
-        self, terms: Sequence[int], *, is_all: bool, most: int = MOST_CHECKED
-    ) -> list[int]:
+    def _keys_with(self, terms: Sequence[int], *, is_all: bool) -> list[int]:
         rows = self._connection.execute(
             "SELECT key FROM clawmark.chunks_with(%s, %s, %s, %s) AS key",
-            (self._scope, list(set(terms)), is_all, most),
+            (self._scope, list(set(terms)), is_all, MOST_CHECKED),
         ).fetchall()
         return [key for (key,) in rows]
 
@@ -315,41 +366,25 @@ class KeywordIndex:
             for key, length, columns, sequence, numbers in rows
         }
 
-    def _sum(self, adding: Sequence[tuple[float, int]], parts: Parts) -> str:
+    def _norm(self) -> tuple[float, float]:
+        """Return what BM25 adds to a frequency: a constant, and a factor of the length."""
+        return K1 * (1.0 - B), K1 * B / self._totals.average
+
+    def _sum(self, ranking: Ranking) -> str:
         """Return the SQL of what terms add to a score: `matching.contribution`, summed up."""
-        norm = (
-            f"({K1 * (1.0 - B)!r}::float8 + {K1 * B / self._totals.average!r}::float8 * w.length)"
-        )
+        base, slope = self._norm()
+        norm = f"({base!r}::float8 + {slope!r}::float8 * w.length)"
         terms = ["0::float8"]
-        for rare, term in adding:
+        for rare, term in ranking.adding:
             place = f"array_position(w.terms, '{term}'::bigint)"
             frequency = f"coalesce(w.stated[{place}], 0)::float8"
-            if not parts.stated_only:
+            if not ranking.stated_only:
                 frequency += (
                     f" + CASE WHEN w.asked IS NULL THEN 0 ELSE "
                     f"coalesce(w.asked[{place}], 0) * {WEIGHTS[STATED]!r}::float8 END"
                 )
-            terms.append(f"{rare * (K1 + 1.0)!r}::float8 * (1 - {norm} / ({norm} + {frequency}))")
+            terms.append(f"{rare * MOST_TF!r}::float8 * (1 - {norm} / ({norm} + {frequency}))")
         return f"({' + '.join(terms)})"
-
-
-def rarest(single: Sequence[int], counted: Mapping[int, int], most: int) -> list[int]:
-    """Return the rarest terms whose chunks are few enough to score, and at least one."""
-    some, total = list(single[:1]), counted[single[0]] if single else 0
-    for term in single[1:]:
-        total += counted[term]
-        if total > most:
-            break
-        some.append(term)
-    return some
-
-
-def _combinations(single: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """Yield all terms, then fewer and fewer of them, the rarest first; at least two."""
-    yield tuple(single)
-    some = single[:MOST_COMBINED]
-    for size in range(min(len(some), len(single) - 1), 1, -1):
-        yield from combinations(some, size)
 
 
 def _all(parts: Parts) -> list[Phrase]:

@@ -5,9 +5,7 @@ Every term is quoted, so no text of a query can become FTS5 syntax."""
 from collections.abc import Mapping, Sequence
 
 from clawmark.model.values import KeywordQuery
-
-ALMOST_NOTHING = 1e-9
-"""Sums of logarithms that differ by less than this are equal."""
+from clawmark.store.thresholds import ALMOST_NOTHING
 
 
 def match_expression(query: KeywordQuery) -> str:

@@ -27,7 +27,7 @@ from clawmark.store.sqlite.keywords.expressions import (
     phrases_of,
     threshold_expression,
 )
-from clawmark.store.sqlite.keywords.thresholds import (
+from clawmark.store.thresholds import (
     MORE_ROWS,
     combinations,
     first_threshold,
