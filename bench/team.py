@@ -10,8 +10,9 @@ one stopped. One half of all chunks is in the largest space. Goes out: tables, a
 
 Times are wall milliseconds of whole searches in one process, one after the other, as the pipeline
 runs them: keywords alone, and keywords with static vectors. Recall is the share of the 24 nearest
-vectors, by comparison with all of them, that the store returns. The share of the best keyword hits counts hits whose score is at
-least the 24th best of scoring every chunk with any word of the query."""
+vectors, by comparison with all of them, that the store returns. The share of the best keyword hits
+counts hits whose score is at least the 24th best of scoring every chunk with any word of the
+query."""
 
 from __future__ import annotations
 
