@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import uuid
+import os
 from typing import TYPE_CHECKING
 
 from clawmark.agent.tools.shared_notes import SharedNotebook
@@ -45,7 +45,7 @@ class Team:
 
         Repeated with the same `key`, it is stored once. The text is not checked: `check_note` does
         that."""
-        return self._parts.spaces().append(space, text, key=key or uuid.uuid4().hex)
+        return self._parts.spaces().append(space, text, key=key or os.urandom(16).hex())
 
     def check_note(self, space: str, text: str) -> Refusal | None:
         """Return why the write gate refuses an entry (a duplicate, a secret, noise …), or None."""

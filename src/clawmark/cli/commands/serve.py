@@ -20,11 +20,12 @@ EXAMPLES = """\
 examples:
   clawmark serve                                # http://127.0.0.1:8379
   clawmark serve --port 9000 --workers 4
-  curl -H "Authorization: Bearer $CLAWMARK_TOKEN" http://127.0.0.1:8379/v1/spaces
+  curl -H "Authorization: Bearer $TOKEN" http://127.0.0.1:8379/v1/spaces
 
-The database is `team.uri` or `memorySearch.store.uri`; the section `serve` has the
-other settings. `clawmark token create` makes the tokens that clients send. TLS is
-the work of a reverse proxy: docs/how-to/serve.md has examples for Caddy and nginx."""
+The database is `team.uri` or `memorySearch.store.uri`; the section `serve` has
+the other settings. `clawmark token create` makes the tokens that clients send.
+TLS is the work of a reverse proxy: docs/how-to/serve.md has examples for Caddy
+and nginx."""
 NEEDED = ("starlette", "uvicorn", "mcp", "jinja2", "markdown_it", "psycopg", "psycopg_pool")
 
 
