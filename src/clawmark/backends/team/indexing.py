@@ -1,7 +1,7 @@
 """Put documents and logs of a space into its index, within the transaction that stores them.
 
-Every space is cut with the same chunker, whatever its members have configured. Fast embedders cover
-new passages at once; slower ones follow with `DirectSpaces.embed_due`."""
+Every space is cut with the same chunker; the settings of its members do not matter. Fast embedders
+cover new passages at once; slower ones follow with `DirectSpaces.embed_due`."""
 
 from __future__ import annotations
 

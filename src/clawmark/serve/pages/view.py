@@ -55,7 +55,7 @@ class Site(NamedTuple):
     """What the frame of a page shows."""
 
     name: str = ""
-    """Who is signed in; empty for nobody."""
+    """Who is signed in; empty if no one is."""
     form_token: str = ""
 
 

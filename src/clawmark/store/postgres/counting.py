@@ -1,7 +1,7 @@
 """Counts of chunks, tokens and terms that a transaction changes, written together at its end.
 
 A transaction stores many files with mostly the same words. Written once for all of them, a count is
-updated once. Whatever reads the counts within the transaction writes them first."""
+updated once. A read of the counts within the transaction writes them first."""
 
 from __future__ import annotations
 
